@@ -1,0 +1,196 @@
+"""Rules for iterators: what they yield, what they are collected and summed into.
+
+Pure. `collect`, `sum` and `product` fail on the element's type; rustc names both types,
+and one adaptor before the call is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from critic.review import Diagnostic
+from critic.rules.source import (
+    MethodCall,
+    Parts,
+    Source,
+    ancestors,
+    enclosing,
+    field,
+    method_call,
+    wrap,
+)
+from critic.rules.types import FLOATS, INTEGERS, NUMBERS, element_step, read
+
+
+def _before(call: MethodCall, text: str) -> Parts:
+    """Insert an adaptor between the receiver and the method."""
+    return ((call.receiver.end_byte, call.receiver.end_byte, text),)
+
+
+def _calls(diagnostic: Diagnostic, source: Source, *names: str) -> Iterator[MethodCall]:
+    for span in diagnostic.spans:
+        call = method_call(source, span.byte_start, span.byte_end)
+        if call is not None and source.text(call.name) in names:
+            yield call
+
+
+def element_type(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`collect`, `sum` or `product` of elements of another type: convert each first."""
+    match = re.match(
+        r"a value of type `(.+?)` cannot be (built from|made by summing|made by multiplying) .*?"
+        r"elements of type `(.+?)`(?: from an iterator)?$",
+        diagnostic.message,
+        re.DOTALL,
+    )
+    if match is None:
+        return
+    call = next(_calls(diagnostic, source, "collect", "sum", "product"), None)
+    if call is None:
+        return
+    whole = read(match[1])
+    if match[2] != "built from":
+        yield from _summed(call, match[1], match[3])
+        return
+    if whole.name in ("Option", "Result") and whole.arguments:
+        return
+    wanted = whole.arguments[:1]
+    if whole.name in ("HashMap", "BTreeMap"):
+        wanted = (f"({', '.join(whole.arguments)})",)
+    if whole.name == "String":
+        step = {"u8": ".map(|x| x as char)"}.get(match[3])
+        if read(match[3]).name in NUMBERS - {"u8"}:
+            step = ".map(|x| x.to_string())"
+    else:
+        step = element_step(wanted, (match[3],))
+    if step:
+        yield _before(call, step)
+
+
+def _summed(call: MethodCall, wanted: str, given: str) -> Iterator[Parts]:
+    want, have = read(wanted), read(given)
+    if want.name in NUMBERS and have.name in NUMBERS:
+        if want.name in INTEGERS and have.name in FLOATS:
+            start = call.call.start_byte
+            yield ((start, start, "("), *_turbofish(call, have.name, f" as {want.name})"))
+        yield _before(call, f".map(|x| {'*' * have.refs}x as {want.name})")
+    if want.name == have.name and have.refs > 1:
+        yield _before(call, ".copied()")
+
+
+def _turbofish(call: MethodCall, name: str, after: str = "") -> Parts:
+    """Give the method its type, in place of one it may have."""
+    access = call.name.parent
+    above = None if access is None else access.parent
+    start = call.name.end_byte
+    end = above.end_byte if above is not None and above.type == "generic_function" else start
+    parts: Parts = ((start, end, f"::<{name}>"),)
+    return (*parts, (call.call.end_byte, call.call.end_byte, after)) if after else parts
+
+
+def missing_type(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`collect()`, `sum()`, `product()`, `parse()` whose type nothing fixes."""
+    if not diagnostic.message.startswith("type annotations needed"):
+        return
+    span = diagnostic.primary
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    calls = list(_calls(diagnostic, source, "collect", "sum", "product", "parse"))
+    scope = enclosing(node, "let_declaration", "expression_statement")
+    if scope is not None and not calls:
+        calls = [
+            call
+            for name in _names(scope)
+            if (call := method_call(source, name.start_byte, name.end_byte)) is not None
+            and source.text(name) in ("collect", "sum", "product", "parse")
+            and (
+                call.name.parent is None
+                or call.name.parent.parent is None
+                or call.name.parent.parent.type != "generic_function"
+            )
+        ]
+    for call in calls[:1]:
+        word = source.text(call.name)
+        if word == "collect":
+            yield _turbofish(call, "Vec<_>")
+        else:
+            yield from (_turbofish(call, name) for name in _likely_numbers(source, call.call))
+
+
+def _names(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        if child.type == "field_identifier":
+            yield child
+        yield from _names(child)
+
+
+def _likely_numbers(source: Source, node: Node) -> list[str]:
+    """The numeric types to try: a cast's around it, the function's own, then the usual ones."""
+    found: list[str] = []
+    text = source.text(node)
+    found += [name for name in re.findall(r"as (\w+)", text)[-1:] if name in NUMBERS]
+    if ".to_digit(" in text:
+        found.insert(0, "u32")
+    for above in ancestors(node):
+        if above.type == "function_item":
+            signature = source.text(above).split("{")[0]
+            found += [name for name in reversed(re.findall(r"\w+", signature)) if name in NUMBERS]
+            break
+    return list(dict.fromkeys([*found, "i32", "usize", "f64"]))[:3]
+
+
+def not_an_iterator(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """A text, list or number where an iterator is wanted: `.chars()`, `.iter()`, `0..n`."""
+    match = re.match(r"`(.+)` is not an iterator", diagnostic.message)
+    span = diagnostic.primary
+    if match is None or span is None:
+        return
+    kind = read(match[1])
+    node = source.expression(span.byte_start, span.byte_end)
+    call = method_call(source, span.byte_start, span.byte_end)
+    if node is None and call is not None:
+        node = call.receiver
+    if node is None:
+        return
+    if call is not None and node.type == "field_identifier":
+        node = call.receiver
+    if kind.name in ("str", "String"):
+        yield wrap(source, node, "{}.chars()")
+    elif kind.name in INTEGERS:
+        above = node.parent
+        if above is not None and above.type == "for_expression":
+            yield ((node.start_byte, node.start_byte, "0.." + "*" * kind.refs),)
+    elif kind.name == "Vec" or kind.name.startswith("["):
+        yield wrap(source, node, "{}.iter()")
+
+
+def step_of_unsized(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`for x in list.len()`-like loops get their range; a reversed range its `rev()`."""
+    span = diagnostic.primary
+    node = None if span is None else source.expression(span.byte_start, span.byte_end)
+    loop = None if node is None else node.parent
+    if node is not None and loop is not None and loop.type == "for_expression":
+        text = source.text(node)
+        if field(loop, "value") == node and text.endswith(".len()"):
+            yield ((node.start_byte, node.start_byte, "0.."),)
+
+
+_SIGNATURES = re.compile(
+    r"expected function signature `fn\((&+)[^)]*\) -> _`\s*"
+    r"found function signature `fn\((&*)[^)]*\) -> _`"
+)
+
+
+def predicate_by_reference(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`filter(is_prime)` with a function that takes a value: a closure that dereferences."""
+    span = diagnostic.primary
+    node = None if span is None else source.expression(span.byte_start, span.byte_end)
+    notes = " ".join(child.message for child in diagnostic.children)
+    match = _SIGNATURES.search(notes)
+    if node is None or match is None or node.type not in ("identifier", "scoped_identifier"):
+        return
+    stars = "*" * (len(match[1]) - len(match[2]))
+    if stars:
+        name = source.text(node)
+        yield ((node.start_byte, node.end_byte, f"|x| {name}({stars}x)"),)

@@ -1,0 +1,310 @@
+"""The memory over HTTP: a real service on loopback, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from critic.review import Axes, Verdict
+from tessera.anvil import Anvil, ClaimError, StorageError, open_anvil
+from tessera.anvil.client import Client
+from tessera.anvil.spool import Spool, Write
+from tessera.records import Claim, Event, Outcome, Recollection, SeatName
+
+pytest.importorskip("fastapi")
+
+FAILED = Claim(
+    "/c",
+    "src/a.rs",
+    "mine",
+    SeatName.LOCAL,
+    Verdict.FAIL,
+    error_pattern="e0106_missing_lifetime_specifier",
+    root_cause="lifetime",
+    axes=Axes(0.5),
+    seconds={"check": 0.5},
+    candidate="fn a() { \ud800 \0 é }",
+    at="2026-01-31T12:00:00Z",
+)
+
+
+class Service:
+    """`tessera anvil serve` in a process of its own, at one port for its whole life."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "anvil.db"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, **env: str) -> None:
+        command = ["anvil", "serve", "--port", str(self.port), "--json"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tessera", *command, "--anvil", str(self.database)],
+            env={**os.environ, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert json.loads(self.process.stdout.readline()) == {"url": self.url}
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.communicate(timeout=30)
+            self.process = None
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(service: Service, tmp_path: Path) -> Iterator[Client]:
+    with Client(service.url, spool=tmp_path / "spool.jsonl") as made:
+        yield made
+
+
+def use(anvil: Anvil) -> list[Any]:
+    """Everything a dispatch and a review do with a memory, and what it answers."""
+    anvil.start_dispatch("d", crate="/c", target="a", task="t", at="1", data={"budget": 4})
+    anvil.add_event(Event("prompt_sent", "now", "d", {"n": 1}))
+    anvil.put_prompt("h", "the prompt", True)
+    anvil.post_attempt(FAILED)
+    recorded = anvil.record([FAILED] * 3)
+    new = anvil.put_content("fn new() {}")
+    proposal = {"id": "p", "dispatch": "d", "crate": "/c", "target": "a", "seat": "frontier"}
+    anvil.put_proposal({**proposal, "new": new, "created": "1", "report": {"cost": 0.5}})
+    anvil.put_incident(
+        {"id": "i", "dispatch": "d", "crate": "/c", "target": "a", "task": "t", "at": "1"}
+    )
+    anvil.finish_dispatch("d", Outcome.PASS, seat=SeatName.LOCAL, why="done", at="2")
+    return [
+        recorded,
+        anvil.pre_attempt("/c", "src/a.rs", "mine"),
+        anvil.pre_attempt("/c", "src/a.rs", "mine", threshold=9, hint=False, arm="x"),
+        anvil.history("/c", limit=2, offset=1),
+        list(anvil.each_claim()),
+        list(anvil.each_claim(contents=True)),
+        anvil.get_dispatch("d"),
+        anvil.get_dispatch("none"),
+        anvil.events(dispatch="d"),
+        anvil.get_prompt("h"),
+        anvil.get_content(new),
+        anvil.move_proposal("p", "staged", "accepted", "good"),
+        anvil.move_proposal("p", "staged", "rejected", None),
+        anvil.get_proposal("p"),
+        anvil.list_proposals("accepted"),
+        anvil.list_incidents(),
+        anvil.check(),
+    ]
+
+
+def test_the_service_behaves_as_the_file_does(client: Client, tmp_path: Path) -> None:
+    with open_anvil(tmp_path / "other.db") as embedded:
+        assert use(client) == use(embedded)
+
+
+def test_a_bad_claim_is_refused_before_it_is_sent(client: Client) -> None:
+    with pytest.raises(ClaimError, match="'model' contains a NUL"):
+        client.post_attempt(replace(FAILED, model="\0"))
+    with pytest.raises(ValueError, match="can't take 'p'"):
+        client.put_proposal(
+            {"id": "p", "dispatch": "d", "crate": "c", "target": "t", "seat": "s", "new": "?"}
+        )
+
+
+def test_the_plain_operations_of_the_interface(service: Service) -> None:
+    claim = {"crate": "c", "target": "t", "task": "x", "seat": "local", "verdict": "FAIL"}
+    with httpx.Client(base_url=service.url, trust_env=False) as http:
+        assert http.get("/health").json()["ok"]
+        for key in ("k", "k", "l"):
+            answer = http.post("/post_attempt", json=claim, headers={"Idempotency-Key": key})
+            assert answer.json() == {"recorded": 1}
+        lines = f"{json.dumps(claim)}\n{json.dumps(claim)}\n"
+        kind = {"Content-Type": "application/x-ndjson"}
+        assert http.post("/post_attempt", content=lines, headers=kind).json() == {"recorded": 2}
+        assert http.get("/history", params={"crate": "c", "limit": 1}).json()["total"] == 4
+        found = http.post("/pre_attempt", json={"crate": "c", "target": "t", "task": "x"}).json()
+        assert found["history"]["failed"] == 4
+        paths = http.get("/openapi.json").json()["paths"]
+        body = paths["/post_attempt"]["post"]["requestBody"]["content"]["application/json"]
+        assert "error_pattern" in body["schema"]["properties"]
+        assert body["schema"]["properties"]["seat"]["enum"] == ["compiler", "local", "frontier"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("POST", "/post_attempt", {"json": {"crate": "c"}}, 422),
+        ("POST", "/post_attempt", {"json": {"colour": "red"}}, 422),
+        ("POST", "/post_attempt", {"content": "{}"}, 415),
+        ("POST", "/pre_attempt", {"json": {"crate": "c", "target": "t", "colour": 1}}, 422),
+        ("POST", "/calls/burn", {"json": {}}, 404),
+        ("POST", "/calls/get_content", {"json": {"colour": "red"}}, 422),
+        ("POST", "/calls/get_content", {"json": ["red"]}, 422),
+        ("GET", "/history?limit=-1", {}, 422),
+        ("GET", "/history", {"headers": {"Host": "evil.example"}}, 403),
+        ("POST", "/calls/check", {"json": {}, "headers": {"Host": "evil.example"}}, 403),
+    ],
+)
+def test_what_is_refused(
+    service: Service, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    url = f"{service.url}{path}"
+    with httpx.Client(trust_env=False) as http:
+        assert http.request(method, url, **options).status_code == status
+
+
+def test_a_token_is_wanted_from_everybody(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    service.start(TESSERA_ANVIL_TOKEN="secret")
+    try:
+        with Client(service.url, "wrong", tmp_path / "spool") as client:
+            with pytest.raises(StorageError, match="TESSERA_ANVIL_TOKEN") as error:
+                client.post_attempt(FAILED)
+            assert error.value.kind == "storage_refused"
+            assert not client.waiting
+        with Client(service.url, "secret", tmp_path / "spool") as client:
+            client.post_attempt(FAILED)
+            assert client.history().total == 1
+    finally:
+        service.stop()
+
+
+def test_other_machines_need_a_token_and_a_service_needs_a_file(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "TESSERA_ANVIL_TOKEN"}
+    serve = [sys.executable, "-m", "tessera", "anvil", "serve", "--port", "0"]
+    for args, words in (
+        (["--host", "0.0.0.0", "--anvil", "x.db"], "there is no token"),
+        (["--anvil", "http://127.0.0.1:1"], "is a service already"),
+    ):
+        ended = subprocess.run(
+            [*serve, *args], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert ended.returncode == 2
+        assert words in ended.stderr
+
+
+def test_nothing_is_lost_or_doubled_while_the_service_is_away(
+    service: Service, client: Client, tmp_path: Path
+) -> None:
+    client.post_attempt(replace(FAILED, attempt=1))
+    service.stop(signal.SIGKILL)
+    for n in (2, 3):
+        client.post_attempt(replace(FAILED, attempt=n))
+    client.add_event(Event("blocked", "now", "d"))
+    assert client.waiting
+    with pytest.raises(StorageError, match="doesn't answer") as error:
+        client.pre_attempt("/c", "src/a.rs", "mine")
+    assert error.value.kind == "storage_unreachable"
+    assert error.value.retryable
+    service.start()
+    client.pre_attempt("/c", "src/a.rs", "mine")
+    client.post_attempt(replace(FAILED, attempt=4))
+    assert [claim.attempt for claim in client.history().claims] == [1, 2, 3, 4]
+    assert len(client.events()) == 1
+    assert not client.waiting
+
+
+def test_what_waits_is_delivered_by_the_next_process(
+    service: Service, client: Client, tmp_path: Path
+) -> None:
+    service.stop()
+    client.post_attempt(FAILED)
+    client.close()
+    service.start()
+    with Client(service.url, spool=tmp_path / "spool.jsonl") as other:
+        assert other.history().total == 1
+
+
+def test_an_answer_that_is_lost_does_not_record_twice(service: Service, tmp_path: Path) -> None:
+    """A relay that hands the request on and hangs up before the answer comes back."""
+    with socket.create_server(("127.0.0.1", 0)) as relay:
+        url = f"http://127.0.0.1:{relay.getsockname()[1]}"
+
+        def hang_up_once() -> None:
+            inside, _ = relay.accept()
+            with inside, socket.create_connection(("127.0.0.1", service.port)) as outside:
+                outside.sendall(inside.recv(1 << 20))
+                outside.recv(1 << 20)
+            while True:
+                try:
+                    inside, _ = relay.accept()
+                except OSError:
+                    return
+                with inside, socket.create_connection(("127.0.0.1", service.port)) as outside:
+                    inside.settimeout(0.3)
+                    while True:
+                        try:
+                            request = inside.recv(1 << 20)
+                        except TimeoutError:
+                            continue
+                        if not request:
+                            break
+                        outside.sendall(request)
+                        inside.sendall(outside.recv(1 << 20))
+
+        thread = threading.Thread(target=hang_up_once, daemon=True)
+        thread.start()
+        with Client(url, spool=tmp_path / "spool.jsonl") as client:
+            client.post_attempt(FAILED)
+        relay.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+    with Client(service.url, spool=tmp_path / "spool.jsonl") as client:
+        assert client.history().total == 1
+
+
+def test_what_the_service_refuses_later_is_put_beside(service: Service, tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool.jsonl")
+    spool.add(Write("a", "get_content", {"colour": "red"}))
+    spool.add(Write("b", "put_content", {"text": "kept"}))
+    with Client(service.url, spool=spool.path) as client:
+        assert client.check().facts["contents"] == 1
+    assert spool.empty
+    refused = json.loads(spool.path.with_suffix(".refused").read_text())
+    assert "colour" in refused["why"]
+
+
+def test_a_line_that_a_crash_cut_off_does_no_harm(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool.jsonl")
+    spool.add(Write("a", "x", {}))
+    with spool.path.open("a") as file:
+        file.write('{"key": "b", "oper')
+    spool.add(Write("c", "x", {}))
+    sent: list[str] = []
+    spool.deliver(lambda write: sent.append(write.key))
+    assert sent == ["a", "c"]
+    assert spool.empty
+
+
+def test_an_address_where_no_anvil_is_says_so(tmp_path: Path) -> None:
+    with (
+        Client("http://127.0.0.1:9", spool=tmp_path / "spool") as client,
+        pytest.raises(StorageError, match="http://127.0.0.1:9 doesn't answer"),
+    ):
+        client.history()
+
+
+def test_a_url_opens_the_service(service: Service, tmp_path: Path) -> None:
+    with open_anvil(service.url) as anvil:
+        assert isinstance(anvil, Client)
+        assert anvil.pre_attempt("/c", "x", "t") == Recollection()
