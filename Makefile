@@ -27,7 +27,8 @@ $(VENV)/base.done: requirements/base.txt pyproject.toml
 	@echo "setting up $(VENV) …" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --require-hashes -r requirements/base.txt
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@PYTHONWARNINGS=ignore $(PIP) --no-deps --no-build-isolation -e . 2> /dev/null \
+	  || $(PIP) --no-deps --no-build-isolation -e .
 	@./setup-sandbox >&2
 	@$(COMPILE)
 	@touch $@

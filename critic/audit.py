@@ -8,14 +8,13 @@ caller allows, or that the task plainly asks for, fails nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from critic.completeness import completeness
 from critic.findings import Audit, Axis, Finding, Rule
 from critic.safety import safety
-from critic.syntax import ItemKind, Place, Syntax, functions, items, parse
-from critic.tokens import line_at, tokens
+from critic.syntax import ItemKind, Place, Source, items
 
 
 def audit(
@@ -36,21 +35,22 @@ def audit(
     that nothing was found against, other findings counting a quarter. Usability loses up to
     0.2 for public items without documentation.
     """
-    source = candidate.encode("utf-8", "replace")
-    was = None if before is None else before.encode("utf-8", "replace")
-    code, syntax = tokens(source), parse(source)
+    source = Source(candidate.encode("utf-8", "replace"))
+    was = None if before is None else Source(before.encode("utf-8", "replace"))
     allowed = {*allow, *allowances(task)}
-    found = [
-        *completeness(code, syntax, was, wanted),
-        *safety(code, syntax, None if was is None else parse(was)),
-        *_undocumented(syntax),
-    ]
+    public = _public(source)
+    bare = [(name, at) for name, at, documented in public if not documented]
+    found = [*completeness(source, was, wanted), *safety(source, was)]
+    if bare:
+        text = "no documentation: " + ", ".join(f"`{name}`" for name, _ in bare)
+        line = source.line(min(at for _, at in bare))
+        found.append(Finding(Rule.UNDOCUMENTED, text, line, fails=False))
     findings = [replace(f, fails=f.fails and f.rule not in allowed) for f in found]
-    asked = len(set(wanted)) or sum(not f.for_tests for f in functions(syntax))
+    asked = len(set(wanted)) or sum(not f.for_tests for f in source.functions)
     return Audit(
         findings=tuple(sorted(findings, key=lambda finding: not finding.fails)),
         safety=_score(findings, Axis.SAFETY, grave=0.5, slight=0.1),
-        usability=1.0 - 0.2 * _share_undocumented(syntax),
+        usability=1.0 - 0.2 * len(bare) / max(1, len(public)),
         completeness=_score(
             findings, Axis.COMPLETENESS, grave=1 / max(1, asked), slight=0.25 / max(1, asked)
         ),
@@ -62,32 +62,19 @@ def _score(findings: Sequence[Finding], axis: Axis, *, grave: float, slight: flo
     return max(0.0, round(1.0 - lost, 4))
 
 
-def _public(syntax: Syntax) -> list[tuple[str, int, bool]]:
+def _public(source: Source) -> list[tuple[str, int, bool]]:
     """(name, offset, whether it is documented) of public items and inherent methods."""
     unnamed = (ItemKind.USE, ItemKind.MODULE, ItemKind.IMPL, ItemKind.MACRO_CALL, ItemKind.EXTERN)
     found = [
         (item.name, item.start, item.documented)
-        for item in items(syntax)
+        for item in items(source.syntax)
         if item.visibility == "pub" and item.kind not in unnamed
     ]
     return found + [
         (function.name, function.start, function.documented)
-        for function in functions(syntax)
+        for function in source.functions
         if function.visibility == "pub" and function.place is Place.INHERENT
     ]
-
-
-def _share_undocumented(syntax: Syntax) -> float:
-    public = _public(syntax)
-    return sum(not documented for _, _, documented in public) / max(1, len(public))
-
-
-def _undocumented(syntax: Syntax) -> Iterator[Finding]:
-    bare = [(name, at) for name, at, documented in _public(syntax) if not documented]
-    if bare:
-        text = "no documentation: " + ", ".join(f"`{name}`" for name, _ in bare)
-        line = line_at(syntax.source, min(at for _, at in bare))
-        yield Finding(Rule.UNDOCUMENTED, text, line, fails=False)
 
 
 # Words of a task that ask for what a rule would object to. They are narrow on purpose: "the

@@ -9,13 +9,12 @@ count only where the task asked for that very function.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from critic.findings import Finding, Rule
-from critic.syntax import Function, Place, Syntax, functions, parse
-from critic.tokens import Kind, Token, defined_names, line_at, macro_calls, tokens, uses
+from critic.syntax import Function, Place, Source
+from critic.tokens import Kind, Token, own_macros
 
 _PLACEHOLDERS = ("todo", "unimplemented")
 _PANICS = ("panic", "unreachable")
@@ -33,71 +32,66 @@ _CONSTANT_MARKS = frozenset({*"()[]{},;!&-.<>", "::"})
 _LONGEST_CONSTANT = 60
 
 
-def completeness(
-    code: Sequence[Token], syntax: Syntax, before: bytes | None, wanted: Sequence[str]
-) -> Iterator[Finding]:
+def completeness(source: Source, before: Source | None, wanted: Sequence[str]) -> Iterator[Finding]:
     """Missing items, placeholders and stub bodies; `before` is the file as it was.
 
     With items `wanted`, a function that isn't one of them and is as it was can't fail.
     """
-    source = syntax.source
-    bodies = _bodies(code, syntax, frozenset(wanted))
-    spared = _unchanged(bodies, before) if wanted else ()
-    yield from _missing(code, wanted)
-    for at, text in _placeholders(code):
+    bodies = _bodies(source, frozenset(wanted))
+    spared = _unchanged(bodies, before) if wanted and before is not None else ()
+    yield from _missing(source, wanted)
+    for at, text in _placeholders(source):
         fails = not any(body.function.start <= at < body.function.end for body in spared)
-        yield Finding(Rule.PLACEHOLDER, text, line_at(source, at), fails)
+        yield Finding(Rule.PLACEHOLDER, text, source.line(at), fails)
     for body in bodies:
         found = _stub(body)
         if found is not None:
             text = f"`{body.function.name}` {found.text}"
-            line = line_at(source, body.function.start)
+            line = source.line(body.function.start)
             yield Finding(found.rule, text, line, found.fails and body not in spared)
 
 
-def _missing(code: Sequence[Token], wanted: Sequence[str]) -> Iterator[Finding]:
-    names = defined_names(code)
-    made = frozenset(_made_by_macros(code))
-    for name in dict.fromkeys(wanted):
-        if name not in names:
-            text = f"`{name}` is asked for and not defined"
-            yield Finding(Rule.MISSING_ITEM, text, 1, fails=name not in made)
+def _missing(source: Source, wanted: Sequence[str]) -> Iterator[Finding]:
+    lacking = [name for name in dict.fromkeys(wanted) if name not in source.names]
+    made = frozenset(_made_by_macros(source)) if lacking else frozenset()
+    for name in lacking:
+        text = f"`{name}` is asked for and not defined"
+        yield Finding(Rule.MISSING_ITEM, text, 1, fails=name not in made)
 
 
-def _made_by_macros(code: Sequence[Token]) -> Iterator[str]:
+def _made_by_macros(source: Source) -> Iterator[str]:
     """Names in the arguments of macros that stand where items do, and so may define them."""
-    calls = {call.at: call for call in macro_calls(code)}
+    calls = {call.at: call for call in source.macro_calls}
     depth = 0
-    for index, token in enumerate(code):
+    for index, token in enumerate(source.code):
         if depth == 0 and index in calls:
-            inner = code[calls[index].open : calls[index].close]
+            inner = source.code[calls[index].open : calls[index].close]
             yield from (t.text for t in inner if t.kind is Kind.IDENT)
         depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
 
 
-def _placeholders(code: Sequence[Token]) -> Iterator[tuple[int, str]]:
+def _placeholders(source: Source) -> Iterator[tuple[int, str]]:
     """Where the code says of itself that it isn't finished, in macros too."""
-    renamed = {use.name: use.segments[-1] for use in uses(code)}
-    own = {code[i + 2].text for i, t in enumerate(code[:-2]) if t.text == "macro_rules"}
-    for call in macro_calls(code):
+    code = source.code
+    renamed = {use.name: use.segments[-1] for use in source.uses}
+    own = own_macros(code)
+    for call in source.macro_calls:
         *path, name = call.segments
         if path not in ([], ["std"], ["core"]) or name in own:
             continue
         name = renamed.get(name, name)
-        message = code[call.open + 1]
         if name in _PLACEHOLDERS:
             yield code[call.at].start, f"`{name}!` stands where code should"
-        elif name in _PANICS and _SAYS_UNFINISHED.match(message.text):
-            yield code[call.at].start, f"`{name}!({message.text})` stands where code should"
+        elif name in _PANICS and _SAYS_UNFINISHED.match(code[call.open + 1].text):
+            yield code[call.at].start, f"`{name}!` says that this is not implemented"
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A function, its body as tokens and as written, and whether the task asks for it."""
+    """A function, the tokens of its body and whether the task asks for it by name."""
 
     function: Function
     code: tuple[Token, ...]
-    text: str
     asked: bool
 
     @property
@@ -106,24 +100,12 @@ class _Body:
         return (self.function.owner, self.function.name, *(token.text for token in self.code))
 
 
-def _bodies(code: Sequence[Token], syntax: Syntax, asked: frozenset[str]) -> list[_Body]:
-    starts = [token.start for token in code]
-    return [
-        _Body(
-            function,
-            tuple(code[bisect_left(starts, begin) : bisect_left(starts, end)]),
-            " ".join(syntax.source[begin:end].decode("utf-8", "replace").split()),
-            function.name in asked,
-        )
-        for function in functions(syntax)
-        for begin, end in [function.body]
-    ]
+def _bodies(source: Source, asked: frozenset[str]) -> list[_Body]:
+    return [_Body(f, source.tokens_between(*f.body), f.name in asked) for f in source.functions]
 
 
-def _unchanged(bodies: Sequence[_Body], before: bytes | None) -> tuple[_Body, ...]:
-    if before is None:
-        return ()
-    known = {body.identity for body in _bodies(tokens(before), parse(before), frozenset())}
+def _unchanged(bodies: Sequence[_Body], before: Source) -> tuple[_Body, ...]:
+    known = {body.identity for body in _bodies(before, frozenset())}
     return tuple(body for body in bodies if not body.asked and body.identity in known)
 
 
@@ -155,12 +137,10 @@ def _stub(body: _Body) -> _Stub | None:
     if function.returns.strip() == "!" or not _is_constant(body.code, function.parameters):
         return None
     if _is_panic(texts):
-        text = "only panics, whatever its arguments are"
-        return _Stub(Rule.CONSTANT_BODY, text, body.asked and own)
+        return _Stub(Rule.CONSTANT_BODY, "does nothing but panic", body.asked and own)
     if not (own or body.asked):
         return None
-    text = f"always gives `{body.text}`, whatever its arguments are"
-    return _Stub(Rule.CONSTANT_BODY, text, fails)
+    return _Stub(Rule.CONSTANT_BODY, "gives one result, whatever its arguments are", fails)
 
 
 def _empty_main(body: _Body) -> _Stub | None:

@@ -101,6 +101,11 @@ class Judge:
         """What a person must know when candidates run unconfined."""
         return None if self.settings.sandbox == "off" else detect().warning
 
+    @property
+    def target_is_broken(self) -> bool:
+        """Whether the target is there and does not compile; known once `prepare` is done."""
+        return self._baseline is not None and bool(self._baseline.in_target)
+
     def prepare(self) -> Review | None:
         """Fetch and check the crate without a candidate; a BLOCKED review when that can't be.
 

@@ -59,6 +59,8 @@ def progress(diagnostic: Diagnostic) -> Progress:
     """The stage of rustc an error belongs to."""
     code = diagnostic.code
     if code is None:
+        if diagnostic.message.startswith(("lifetime may not", "captured variable", "returning")):
+            return Progress.BORROWS
         named = diagnostic.message.startswith(("cannot find macro", "cannot find attribute"))
         return Progress.NAMES if named else Progress.SYNTAX
     if code in _NAMES:

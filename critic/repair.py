@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -222,7 +223,9 @@ class _Search:
         With an error that has no edit nothing can compile, so nothing is tried.
         """
         problems = self._problems(state)
-        if not problems or any(problem.breadth == 0 for problem in problems):
+        blocked = [problem for problem in problems if not problem.breadth]
+        problems = [problem for problem in problems if problem.breadth]
+        if not problems or not all(_follows(problem, problems) for problem in blocked):
             return
         yield from itertools.islice(_distinct(_choices(problems, state)), TRIALS_PER_STATE)
 
@@ -253,8 +256,7 @@ class _Search:
         self, error: Diagnostic, source: Source, protected: tuple[Region, ...]
     ) -> Iterator[EditSet]:
         found = suggested(error, source)
-        if not any(span.from_macro for span in error.spans if span.primary):
-            found += propose(error, source)
+        found += propose(error, source)
         found.sort(key=lambda edits: _SURENESS[edits.edits[0].applicability])
         usable = [edits for edits in found if _usable(source, edits, protected)]
         unique = {edits.places: edits for edits in reversed(usable)}.values()
@@ -291,6 +293,28 @@ def _leads_on(state: _State, child: _State) -> bool:
 def _usable(source: Source, edits: EditSet, protected: tuple[Region, ...]) -> bool:
     fit = all(fits(source.content, edit) for edit in edits.edits)
     return fit and not leaves_holes(edits) and allowed(source, edits, protected)
+
+
+def _follows(problem: _Problem, others: Sequence[_Problem]) -> bool:
+    """Whether errors come of others that have edits.
+
+    A method is missing while a bound is; an expression has a wrong type while a part of it
+    has an error.
+    """
+    message = problem.errors[0].message
+    if message.endswith("but its trait bounds were not satisfied"):
+        return True
+    if re.search(r"found for slice `\[.*\]`|found for type `str`", message):
+        return any("the size for values" in o.errors[0].message for o in others)
+    places = [e.primary for other in others for e in other.errors if e.primary]
+    return all(
+        any(
+            whole.byte_start <= part.byte_start and part.byte_end <= whole.byte_end
+            for part in places
+        )
+        for error in problem.errors
+        if (whole := error.primary) is not None
+    )
 
 
 _SURENESS = {

@@ -58,9 +58,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The crate without the candidate: its own errors and whether it was checked in time."""
+    """The crate without the candidate: its own errors and whether it was checked in time.
+
+    `in_target` are the errors in the target as it was, which are nobody's excuse.
+    """
 
     errors: tuple[Diagnostic, ...] = ()
+    in_target: tuple[Diagnostic, ...] = ()
     ok: bool = True
     seconds: float = 0.0
 
@@ -99,7 +103,8 @@ def baseline_of(run: Run, facts: Facts) -> Baseline:
     """What the crate's own check showed, leaving out the errors in the target itself."""
     own = own_errors(run, facts)
     elsewhere = tuple(error for error in own if not _is_in(error, facts))
-    return Baseline(elsewhere, run.ok, run.seconds)
+    inside = tuple(error for error in own if _is_in(error, facts))
+    return Baseline(elsewhere, inside, run.ok, run.seconds)
 
 
 def after_baseline(run: Run) -> Review | None:

@@ -9,25 +9,14 @@ by the sandbox.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from critic.findings import Finding, Rule
-from critic.syntax import Function, Syntax, functions
-from critic.tokens import (
-    Kind,
-    Token,
-    attributes,
-    defined_names,
-    line_at,
-    macro_calls,
-    partners,
-    paths,
-    tokens,
-    uses,
-)
+from critic.syntax import Function, Source
+from critic.tokens import Kind, Token, own_macros, partners, paths
 
 _Path = tuple[str, ...]
 
@@ -85,71 +74,64 @@ _ASSEMBLY = ("asm", "global_asm", "naked_asm")
 _INCLUDES = ("include", "include_str", "include_bytes")
 
 
-def safety(code: Sequence[Token], syntax: Syntax, before: Syntax | None) -> Iterator[Finding]:
+def safety(source: Source, before: Source | None) -> Iterator[Finding]:
     """What a source does that the file, as it was before, did not."""
-    source = syntax.source
-    was = before.source if before is not None else b""
-    old = tokens(was)
-    yield from _new_unsafe(_unsafe_lines(code, source), _unsafe_lines(old, was))
-    known = {rule for rule, _, _ in _reached(old)}
-    for rule, at, text in _reached(code):
-        if rule not in known:
-            yield Finding(rule, text, line_at(source, at))
+    old = before or Source(b"")
+    yield from _new_unsafe(source, old)
+    known = {(rule, "") for rule, _, _ in _reached(old)}
+    for rule, at, text in _reached(source):
+        if not known & {(rule, ""), (rule, text)}:
+            yield Finding(rule, text, source.line(at))
+            known.add((rule, text))
     allowed = Counter(lint for lint, _ in _silenced(old))
-    for lint, at in _silenced(code):
+    for lint, at in _silenced(source):
         allowed[lint] -= 1
         if allowed[lint] < 0:
-            text = f"new attribute that silences `{lint}`"
-            yield Finding(Rule.SILENCED_LINTS, text, line_at(source, at), lint in _GRAVE_LINTS)
-    if before is not None:
-        yield from _tampered(_tests(syntax, code), _tests(before, old), source)
-    yield from _ignored(_tests(syntax, code), old, source)
+            text = f"a new attribute silences `{lint}`"
+            yield Finding(Rule.SILENCED_LINTS, text, source.line(at), lint in _GRAVE_LINTS)
+    yield from _tampered(source, old)
 
 
-def _unsafe_lines(code: Sequence[Token], source: bytes) -> list[tuple[int, str]]:
-    """The line of each `unsafe`, by number and text."""
-    lines = source.split(b"\n")
-    numbers = [line_at(source, token.start) for token in code if token.text == "unsafe"]
-    return [(n, lines[n - 1].decode("utf-8", "replace").strip()) for n in numbers]
-
-
-def _new_unsafe(
-    now: Sequence[tuple[int, str]], before: Sequence[tuple[int, str]]
-) -> Iterator[Finding]:
+def _new_unsafe(source: Source, old: Source) -> Iterator[Finding]:
     """As many as there are more of it than before, on new lines as far as there are any."""
-    known = {text for _, text in before}
-    likely = sorted(now, key=lambda line: line[1] in known)
-    for number, text in sorted(likely[: max(0, len(now) - len(before))]):
-        yield Finding(Rule.UNSAFE, f"new unsafe code: `{text}`", number)
+    found = [token.start for token in source.code if token.text == "unsafe"]
+    more = max(0, len(found) - sum(token.text == "unsafe" for token in old.code))
+    if not more:
+        return
+    lines = source.text.split(b"\n")
+    known = {line.strip() for line in old.text.split(b"\n")}
+    found.sort(key=lambda at: lines[source.line(at) - 1].strip() in known)
+    for at in sorted(found[:more]):
+        inside = [f.name for f in source.functions if f.start <= at < f.end]
+        where = f"in `{inside[-1]}`" if inside else "outside of functions"
+        yield Finding(Rule.UNSAFE, f"new unsafe code {where}", source.line(at))
 
 
-def _reached(code: Sequence[Token]) -> Iterator[tuple[Rule, int, str]]:
+def _reached(source: Source) -> Iterator[tuple[Rule, int, str]]:
     """(rule, offset, what was found) for whatever reaches beyond the crate's own code."""
-    yield from _reached_by_path(code)
-    yield from _reached_by_macro(code)
-    yield from _reached_by_attribute(code)
-    for token, following in zip(code, [*code[1:], *code[-1:]], strict=True):
+    yield from _reached_by_path(source)
+    yield from _reached_by_macro(source)
+    yield from _reached_by_attribute(source)
+    for token, following in pairwise(source.code):
         outward = following.kind is Kind.STRING or following.text in ("{", "fn")
         if token.text == "extern" and outward:
             yield Rule.FOREIGN_CODE, token.start, "code of a foreign calling convention"
 
 
-def _reached_by_path(code: Sequence[Token]) -> Iterator[tuple[Rule, int, str]]:
-    imported = list(uses(code))
-    aliases = {use.name: use.segments for use in imported if use.name not in ("*", "_")}
-    globs = [use.segments for use in imported if use.name == "*"]
-    own = defined_names(code)
-    exempt = _PROGRAM if "main" in own else frozenset()
-    named = [(use.segments, use.at) for use in imported if use.public]
+def _reached_by_path(source: Source) -> Iterator[tuple[Rule, int, str]]:
+    code = source.code
+    aliases = {use.name: use.segments for use in source.uses if use.name not in ("*", "_")}
+    globs = [use.segments for use in source.uses if use.name == "*"]
+    exempt = _PROGRAM if "main" in source.names else frozenset()
+    named = [(use.segments, use.at) for use in source.uses if use.public]
     inside = _use_tokens(code)
     for path in paths(code):
         before = code[path.at - 1].text if path.at else ""
         after = code[path.stop].text if path.stop < len(code) else ""
-        if path.at in inside or before in (".", "fn", "let") or after == "!":
-            continue
-        named.append((path.segments, path.at))
+        if path.at not in inside and before not in (".", "fn", "let") and after != "!":
+            named.append((path.segments, path.at))
     for segments, at in named:
-        found = _capability(segments, aliases, globs, own)
+        found = _capability(segments, aliases, globs, source.names)
         if found is not None and found[1] not in exempt:
             yield found[0], code[at].start, f"uses `{'::'.join(segments)}`"
 
@@ -203,33 +185,37 @@ def _known(path: _Path) -> tuple[Rule, str] | None:
     return None
 
 
-def _reached_by_macro(code: Sequence[Token]) -> Iterator[tuple[Rule, int, str]]:
-    own = {code[i + 2].text for i, t in enumerate(code[:-2]) if t.text == "macro_rules"}
-    aliases = {use.name: use.segments[-1] for use in uses(code)}
-    for call in macro_calls(code):
+def _reached_by_macro(source: Source) -> Iterator[tuple[Rule, int, str]]:
+    code = source.code
+    own = own_macros(code)
+    aliases = {use.name: use.segments[-1] for use in source.uses}
+    # `#[doc = include_str!("../README.md")]` is documentation.
+    documents = [a for a in source.attributes if code[a.open + 1].text == "doc"]
+    for call in source.macro_calls:
         name = aliases.get(call.segments[-1], call.segments[-1])
-        if name in own:
+        if name in own or any(a.open < call.at < a.close for a in documents):
             continue
         at = code[call.at].start
         argument = _only_string(code[call.open + 1 : call.close])
         if name in _INCLUDES and (argument is None or _is_outside(argument)):
-            yield Rule.OUTSIDE_FILE, at, f"`{name}!` of a file outside the crate"
+            yield Rule.OUTSIDE_FILE, at, f"`{name}!` of a file outside its folder"
         elif name in _ASSEMBLY:
             yield Rule.FOREIGN_CODE, at, f"`{name}!`"
         elif name in ("env", "option_env") and not (argument or "").startswith("CARGO_"):
             yield Rule.ENVIRONMENT, at, f"`{name}!` reads the environment of the build"
 
 
-def _reached_by_attribute(code: Sequence[Token]) -> Iterator[tuple[Rule, int, str]]:
-    for attribute in attributes(code):
-        inner = code[attribute.open + 1 : attribute.close]
-        texts = [token.text for token in inner if token.text not in ("unsafe", "(")]
-        if texts and texts[0] in _FOREIGN:
-            yield Rule.FOREIGN_CODE, code[attribute.at].start, f"`#[{texts[0]}]`"
+def _reached_by_attribute(source: Source) -> Iterator[tuple[Rule, int, str]]:
+    for attribute in source.attributes:
+        inner = source.code[attribute.open + 1 : attribute.close]
+        at = source.code[attribute.at].start
+        named = [token.text for token in inner if token.text not in ("unsafe", "(")]
+        if named and named[0] in _FOREIGN:
+            yield Rule.FOREIGN_CODE, at, f"`#[{named[0]}]`"
         for name, mark, value in zip(inner, inner[1:], inner[2:], strict=False):
-            if (name.text, mark.text) == ("path", "=") and _is_outside(_value(value) or ""):
-                text = f"`#[path]` of a file outside the crate: {value.text}"
-                yield Rule.OUTSIDE_FILE, code[attribute.at].start, text
+            file = _value(value) if (name.text, mark.text) == ("path", "=") else None
+            if file is not None and _is_outside(file):
+                yield Rule.OUTSIDE_FILE, at, "`#[path]` of a file outside its folder"
 
 
 def _only_string(inner: Sequence[Token]) -> str | None:
@@ -238,34 +224,34 @@ def _only_string(inner: Sequence[Token]) -> str | None:
     return _value(values[0]) if len(values) == 1 else None
 
 
+_ESCAPE = re.compile(r"\\(?:x([0-7][0-9a-fA-F])|u\{0*([0-9a-fA-F]{1,4})\})")
 _LITERAL = re.compile(r'[bc]?(r?)(#*)"(.*)"\2', re.DOTALL)
 
 
 def _value(token: Token) -> str | None:
-    """What a string literal says; escapes other than those of a path stay as they are."""
+    """What a string literal says; of its escapes only those are read that may hide a path."""
     match = _LITERAL.fullmatch(token.text) if token.kind is Kind.STRING else None
     if match is None:
         return None
-    escapes = r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F_]+)\})"
-    if match[1]:
-        return match[3]
-    text = re.sub(escapes, lambda m: chr(int((m[1] or m[2]).replace("_", ""), 16)), match[3])
-    return text.replace("\\\\", "\\")
+    return match[3] if match[1] else _ESCAPE.sub(lambda m: chr(int(m[1] or m[2], 16)), match[3])
 
 
 def _is_outside(path: str) -> bool:
     """Whether a path leaves the folder it is given in: absolute, or with a `..`."""
     parts = re.split(r"[/\\]", path)
-    return ".." in parts or parts[0] == "" or re.fullmatch(r"[A-Za-z]:", parts[0]) is not None
+    return (
+        ".." in parts or path[:1] in ("/", "\\") or re.fullmatch(r"[A-Za-z]:", parts[0]) is not None
+    )
 
 
-def _silenced(code: Sequence[Token]) -> Iterator[tuple[str, int]]:
+def _silenced(source: Source) -> Iterator[tuple[str, int]]:
     """(lint, offset) of each lint that an `allow` or `expect` turns off."""
-    closing = partners(code)
-    for attribute in attributes(code):
-        for index in range(attribute.open + 1, attribute.close):
-            if code[index].text in ("allow", "expect") and code[index + 1].text == "(":
-                listed = code[index + 2 : closing.get(index + 1, index)]
+    for attribute in source.attributes:
+        inner = source.code[attribute.open + 1 : attribute.close]
+        closing = partners(inner)
+        for index, token in enumerate(inner):
+            if token.text in ("allow", "expect") and index + 1 in closing:
+                listed = inner[index + 2 : closing[index + 1]]
                 for path in paths(listed):
                     if path.segments[0] != "reason":
                         yield "::".join(path.segments), listed[path.at].start
@@ -283,17 +269,16 @@ class _Test:
 _GATE = re.compile(r"#\[(?!cfg\(test\)\]).*\b(?:ignore|cfg|cfg_attr|should_panic)\b", re.DOTALL)
 
 
-def _tests(syntax: Syntax, code: Sequence[Token]) -> dict[str, _Test]:
+def _tests(source: Source) -> dict[str, _Test]:
     """Tests and the functions they use, by name; a second one of a name is `name#2`."""
-    starts = [token.start for token in code]
     met: Counter[str] = Counter()
     found: dict[str, _Test] = {}
-    for function in functions(syntax):
+    for function in source.functions:
         if not function.for_tests:
             continue
         met[function.name] += 1
         count = met[function.name]
-        inner = code[bisect_left(starts, function.start) : bisect_left(starts, function.end)]
+        inner = source.tokens_between(function.start, function.end)
         written = ("".join(a.split()) for a in (*function.around, *function.attributes))
         gates = frozenset(attribute for attribute in written if _GATE.match(attribute))
         name = function.name if count == 1 else f"{function.name}#{count}"
@@ -301,27 +286,28 @@ def _tests(syntax: Syntax, code: Sequence[Token]) -> dict[str, _Test]:
     return found
 
 
-def _tampered(
-    now: Mapping[str, _Test], before: Mapping[str, _Test], source: bytes
-) -> Iterator[Finding]:
+def _tampered(source: Source, old: Source) -> Iterator[Finding]:
     """Tests of the file that are gone, changed or kept from running."""
+    now, before = _tests(source), _tests(old)
     for name, test in before.items():
         mine = now.get(name)
         if mine is None:
             yield Finding(Rule.TESTS_REMOVED, f"`{name}`, a part of the tests, is gone", 1)
             continue
-        line = line_at(source, mine.function.start)
+        line = source.line(mine.function.start)
         gates = ", ".join(sorted(mine.gates - test.gates))
         if gates:
             yield Finding(Rule.TESTS_IGNORED, f"`{name}` is kept from running by {gates}", line)
         if mine.text != test.text or test.gates - mine.gates:
             yield Finding(Rule.TESTS_CHANGED, f"`{name}`, a part of the tests, is changed", line)
-
-
-def _ignored(tests: Mapping[str, _Test], old: Sequence[Token], source: bytes) -> Iterator[Finding]:
-    """Tests the candidate brings and ignores: no harm, but no merit."""
-    known = {token.text for token in old}
-    for name, test in tests.items():
-        if test.function.name not in known and any("ignore" in gate for gate in test.gates):
-            line = line_at(source, test.function.start)
+    if before.keys() <= now.keys() and _marked(source) < _marked(old):
+        yield Finding(Rule.TESTS_REMOVED, "tests that a macro makes are gone", 1)
+    for name in now.keys() - before.keys():
+        if any("ignore" in gate for gate in now[name].gates):
+            line = source.line(now[name].function.start)
             yield Finding(Rule.TESTS_IGNORED, f"new test `{name}` is ignored", line, fails=False)
+
+
+def _marked(source: Source) -> int:
+    """How many `#[test]` there are, in macros too."""
+    return sum(source.code[a.close - 1].text == "test" for a in source.attributes)

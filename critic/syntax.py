@@ -10,14 +10,27 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import tree_sitter_rust
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from critic.tokens import plain
+from critic.tokens import (
+    Attribute,
+    MacroCall,
+    Token,
+    Use,
+    attributes,
+    defined_names,
+    macro_calls,
+    plain,
+    tokens,
+    uses,
+)
 
 RUST = Language(tree_sitter_rust.language())
 PARSE_SECONDS = 3.0
@@ -174,22 +187,35 @@ class _Notes:
     documented: bool = False
 
 
+_PARTS = Query(
+    RUST,
+    "[(function_item) (impl_item) (trait_item) (mod_item)"
+    " (attribute_item) (line_comment) (block_comment)] @part",
+)
+
+
+def _parts(syntax: Syntax) -> Iterator[tuple[Node, _Notes]]:
+    """Functions and what holds them, at any depth, outer ones first."""
+    found = QueryCursor(_PARTS).captures(syntax.root).get("part", [])
+    return _annotated(syntax, sorted(found, key=lambda node: (node.start_byte, -node.end_byte)))
+
+
 def _annotated(syntax: Syntax, nodes: Iterable[Node]) -> Iterator[tuple[Node, _Notes]]:
-    """Each node in its order, with what annotates it; annotations aren't yielded."""
-    attributes_: list[str] = []
+    """Each node in its order, with the annotations right before it; those aren't yielded."""
+    attributes: list[str] = []
     documented, end = False, 0
     for node in nodes:
-        if node.start_byte < end:
-            continue
+        if syntax.source[end : node.start_byte].strip():
+            attributes, documented = [], False
         if _is_trivia(node):
-            end = node.end_byte
             text = syntax.text(node)
             if node.type == "attribute_item":
-                attributes_.append(text)
+                attributes.append(text)
             documented = documented or _is_documentation(text)
-            continue
-        yield node, _Notes(tuple(attributes_), documented)
-        attributes_, documented = [], False
+            end = node.end_byte
+        else:
+            yield node, _Notes(tuple(attributes), documented)
+            attributes, documented, end = [], False, node.start_byte
 
 
 def _is_documentation(text: str) -> bool:
@@ -290,7 +316,7 @@ def functions(syntax: Syntax) -> tuple[Function, ...]:
     """All functions with bodies, nested ones and methods included; none inside macros."""
     found: list[Function] = []
     owners: list[_Owner] = []
-    for node, notes in _annotated(syntax, walk(syntax.root)):
+    for node, notes in _parts(syntax):
         while owners and owners[-1].end <= node.start_byte:
             owners.pop()
         owner = owners[-1] if owners else _Owner(0, Place.FREE, "", ())
@@ -374,7 +400,7 @@ def modules(syntax: Syntax) -> tuple[Module, ...]:
     """All `mod` declarations, inline or not, outer ones first."""
     found: list[Module] = []
     around: list[tuple[int, str]] = []
-    for node, notes in _annotated(syntax, walk(syntax.root)):
+    for node, notes in _parts(syntax):
         while around and around[-1][0] <= node.start_byte:
             around.pop()
         if node.type != "mod_item":
@@ -392,3 +418,62 @@ def modules(syntax: Syntax) -> tuple[Module, ...]:
         )
         around.append((node.end_byte, found[-1].name))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source read both ways, each once and only when it is asked for."""
+
+    text: bytes
+
+    @cached_property
+    def code(self) -> list[Token]:
+        """Its tokens, without comments."""
+        return tokens(self.text)
+
+    @cached_property
+    def syntax(self) -> Syntax:
+        """Its tree."""
+        return parse(self.text)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """Its functions with bodies."""
+        return functions(self.syntax)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names it defines."""
+        return defined_names(self.code)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """What it imports."""
+        return tuple(uses(self.code))
+
+    @cached_property
+    def macro_calls(self) -> tuple[MacroCall, ...]:
+        """The macros it calls."""
+        return tuple(macro_calls(self.code))
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """Its attributes."""
+        return tuple(attributes(self.code))
+
+    def line(self, offset: int) -> int:
+        """The line of an offset, counted from 1."""
+        return bisect_right(self._line_starts, offset)
+
+    def tokens_between(self, start: int, end: int) -> tuple[Token, ...]:
+        """The tokens that begin in a range of bytes."""
+        first, last = (bisect_left(self._token_starts, at) for at in (start, end))
+        return tuple(self.code[first:last])
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(b"\n", self.text))]
+
+    @cached_property
+    def _token_starts(self) -> list[int]:
+        return [token.start for token in self.code]

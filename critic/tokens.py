@@ -257,12 +257,17 @@ def defined_names(code: Sequence[Token]) -> frozenset[str]:
         and code[i + 1].kind is Kind.IDENT
         and code[i + 1].text not in KEYWORDS
     }
-    macros = {
+    imported = {use.name for use in uses(code) if use.public}
+    return frozenset(named | own_macros(code) | imported)
+
+
+def own_macros(code: Sequence[Token]) -> frozenset[str]:
+    """Names of the macros that `macro_rules!` defines."""
+    return frozenset(
         plain(code[i + 2].text)
         for i, token in enumerate(code[:-2])
         if token.text == "macro_rules" and code[i + 1].text == "!"
-    }
-    return frozenset(named | macros | {use.name for use in uses(code) if use.public})
+    )
 
 
 class Attribute(NamedTuple):

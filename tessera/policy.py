@@ -18,6 +18,7 @@ from tessera.records import Attempt, SeatName
 class Action(StrEnum):
     """What the loop does next; the values are those of the exchange format."""
 
+    REPAIR = "repair"
     TRY = "try"
     CORRECT = "correct"
     REPLAN = "replan"
@@ -40,7 +41,8 @@ class State:
     `signatures` are those of the local model's failed attempts, oldest first. `used` counts
     the local attempts that were judged; `waits_left` the waits that patience still allows.
     `structural` are the replans and re-explorations made so far, oldest first, each with
-    the number of local failures it followed.
+    the number of local failures it followed. `broken` says that the target is there and
+    does not compile, and that the compiler seat may try first.
     """
 
     verdict: Verdict | None = None
@@ -54,6 +56,7 @@ class State:
     signalled_budget: int = 2
     waits_left: int = 0
     frontier: bool = False
+    broken: bool = False
 
     @property
     def effective_budget(self) -> int:
@@ -64,7 +67,7 @@ class State:
 def next_action(state: State) -> Action:
     """The next action, from the state after the last verdict (None: before the first)."""
     if state.verdict is None:
-        return Action.TRY
+        return Action.REPAIR if state.broken else Action.TRY
     if state.verdict is Verdict.PASS:
         return Action.FINISH
     if state.verdict is Verdict.BLOCKED:
@@ -96,6 +99,7 @@ def state_of(
     signalled_budget: int,
     waits_left: int,
     frontier: bool,
+    broken: bool = False,
 ) -> State:
     """Reduce the attempts of a dispatch to the state the next decision rests on."""
     last = attempts[-1] if attempts else None
@@ -118,4 +122,5 @@ def state_of(
         signalled_budget=signalled_budget,
         waits_left=waits_left,
         frontier=frontier,
+        broken=broken,
     )

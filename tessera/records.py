@@ -138,8 +138,9 @@ class Reply:
 class Attempt:
     """One candidate (or a reply that held none), judged once.
 
-    `edits` are the compiler seat's changes to what the model wrote. `action` is what the
-    policy decided after it. `diff` is against the file before the dispatch.
+    `edits` are the compiler seat's changes to what was written and `unrepaired` the review
+    of it before them. `action` is what the policy decided after it. `diff` is against the
+    file before the dispatch.
     """
 
     n: int
@@ -150,6 +151,7 @@ class Attempt:
     action: str = ""
     repaired: bool = False
     edits: tuple[Mapping[str, Any], ...] = ()
+    unrepaired: Review | None = None
     model: str = ""
     profile: str = ""
     prompt_hash: str = ""

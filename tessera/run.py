@@ -19,7 +19,8 @@ from critic.review import CriticSettings, Verdict
 from tessera import dispatch, staging
 from tessera.anvil import Anvil, StorageError, open_anvil
 from tessera.config import anvil_location, cache_dir, home_dir
-from tessera.dispatch import Desk, End
+from tessera.desk import Desk
+from tessera.dispatch import End
 from tessera.events import EventLog, Kind, Observer
 from tessera.policy import Action
 from tessera.records import Attempt, Dispatch, Outcome, SeatName, Settings, Task
@@ -195,5 +196,12 @@ def _deliver(desk: Desk, ended: Dispatch, options: Options, memory: Anvil) -> Di
         return replace(ended, outcome=Outcome.STAGED, why=f"{stale}; staged instead: {accept}")
     memory.move_proposal(ended.id, staging.State.STAGED, staging.State.ACCEPTED, None)
     desk.log.emit(Kind.WRITTEN, proposal=ended.id)
-    undo = f"`tessera review undo {ended.id}` takes it back"
-    return replace(ended, outcome=Outcome.PASS, why=f"wrote {desk.task.crate / target}; {undo}")
+    written_to = _shown(desk.task.crate / target)
+    why = f"wrote {written_to}; `tessera review undo {ended.id}` takes it back"
+    return replace(ended, outcome=Outcome.PASS, why=why)
+
+
+def _shown(path: Path) -> Path:
+    """The path as a person would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -86,10 +86,10 @@ class DispatchView:
             case "checking":
                 self._do("cargo judges")
             case "replied":
-                self._do("reading the reply")
+                self._do("reading the reply", brief=True)
             case "judged":
                 self.console.print(attempt_line(data), soft_wrap=True)
-                self._do("deciding")
+                self._do("deciding", brief=True)
             case "waited":
                 self._do(f"waiting {data['seconds']} s: {data['kind']}")
                 self._say(f"  waiting {data['seconds']} s: {data['text']}", "yellow")
@@ -109,9 +109,10 @@ class DispatchView:
     def _say(self, text: str, style: str) -> None:
         self.console.print(Text(text, style=style), soft_wrap=True)
 
-    def _do(self, what: str) -> None:
+    def _do(self, what: str, *, brief: bool = False) -> None:
+        """Say what is being done now; what is over at once is worth no line of its own."""
         self.doing, self.since, self.text, self.pieces = what, time.monotonic(), "", 0
-        if self.live is None:
+        if self.live is None and not brief:
             self.console.print(Text(f"  {what}", style="dim"), soft_wrap=True)
 
     def _now(self) -> RenderableType:

@@ -17,12 +17,13 @@ from critic.rules.source import (
     Parts,
     Source,
     ancestors,
+    descendants,
     enclosing,
     field,
     method_call,
     wrap,
 )
-from critic.rules.types import FLOATS, INTEGERS, NUMBERS, element_step, read
+from critic.rules.types import FLOATS, INTEGERS, NUMBERS, element_step, is_lazy, read
 
 
 def _before(call: MethodCall, text: str) -> Parts:
@@ -113,7 +114,9 @@ def missing_type(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     for call in calls[:1]:
         word = source.text(call.name)
         if word == "collect":
-            yield _turbofish(call, "Vec<_>")
+            added = call.call.parent is not None and call.call.parent.type == "binary_expression"
+            for kind in ("String", "Vec<_>") if added else ("Vec<_>", "String"):
+                yield _turbofish(call, kind)
         else:
             yield from (_turbofish(call, name) for name in _likely_numbers(source, call.call))
 
@@ -165,32 +168,22 @@ def not_an_iterator(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
         yield wrap(source, node, "{}.iter()")
 
 
-def step_of_unsized(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """`for x in list.len()`-like loops get their range; a reversed range its `rev()`."""
+def index_of_iterator(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`parts[0]` where `let parts = s.split(…)`: collect it where it is bound."""
+    match = re.match(r"cannot index into a value of type `(?:\w+::)*(\w+)<", diagnostic.message)
     span = diagnostic.primary
-    node = None if span is None else source.expression(span.byte_start, span.byte_end)
-    loop = None if node is None else node.parent
-    if node is not None and loop is not None and loop.type == "for_expression":
-        text = source.text(node)
-        if field(loop, "value") == node and text.endswith(".len()"):
-            yield ((node.start_byte, node.start_byte, "0.."),)
-
-
-_SIGNATURES = re.compile(
-    r"expected function signature `fn\((&+)[^)]*\) -> _`\s*"
-    r"found function signature `fn\((&*)[^)]*\) -> _`"
-)
-
-
-def predicate_by_reference(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """`filter(is_prime)` with a function that takes a value: a closure that dereferences."""
-    span = diagnostic.primary
-    node = None if span is None else source.expression(span.byte_start, span.byte_end)
-    notes = " ".join(child.message for child in diagnostic.children)
-    match = _SIGNATURES.search(notes)
-    if node is None or match is None or node.type not in ("identifier", "scoped_identifier"):
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    access = enclosing(node, "index_expression")
+    if match is None or access is None or not is_lazy(read(match[1])):
         return
-    stars = "*" * (len(match[1]) - len(match[2]))
-    if stars:
-        name = source.text(node)
-        yield ((node.start_byte, node.end_byte, f"|x| {name}({stars}x)"),)
+    base = access.children[0]
+    if base.type != "identifier":
+        yield wrap(source, base, "{}.collect::<Vec<_>>()")
+        return
+    function = enclosing(access, "function_item")
+    for bound in () if function is None else descendants(function, "let_declaration"):
+        pattern, value = field(bound, "pattern"), field(bound, "value")
+        named = pattern is not None and source.text(pattern).removeprefix("mut ")
+        if value is not None and named == source.text(base) and bound.end_byte < base.start_byte:
+            yield wrap(source, value, "{}.collect::<Vec<_>>()")
+            return

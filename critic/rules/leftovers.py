@@ -74,7 +74,7 @@ def _primary(diagnostic: Diagnostic) -> Span | None:
 
 
 def conditional(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """Python's `a if c else b`, and C's `c ? a : b`: `if c { a } else { b }`."""
+    """Python's `a if c else b`: `if c { a } else { b }`."""
     span = _primary(diagnostic)
     if span is None:
         return
@@ -98,6 +98,24 @@ def conditional(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
             text = f"if {condition} {{ {before.decode(errors='replace')} }} else {{ {other} }}"
             yield ((begin, stop, text),)
             return
+
+
+def ternary(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """C's `c ? a : b`: `if c { a } else { b }`."""
+    span = _primary(diagnostic)
+    if span is None or diagnostic.message != "Rust has no ternary operator":
+        return
+    content = source.content
+    begin = _back(content, span.byte_start)
+    keyword = re.match(rb"(?:return|let\b[^=]*=)\s+", content[begin : span.byte_start])
+    begin += keyword.end() if keyword else 0
+    branches = re.fullmatch(
+        r"\?\s*([^?:]+?)\s*:\s*([^?:]+)", source.slice(span.byte_start, span.byte_end)
+    )
+    condition = source.slice(begin, span.byte_start).strip()
+    if branches and condition:
+        text = f"if {condition} {{ {branches[1]} }} else {{ {branches[2]} }}"
+        yield ((begin, span.byte_end, text),)
 
 
 def membership(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
@@ -216,20 +234,14 @@ def else_if(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
 
 
 def words(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """`True`, `False`, `None` of other languages, `null`, `not`, `and`, `or`."""
+    """`True`, `False`, `null` and `nil` of other languages."""
     span = _primary(diagnostic)
     if span is None:
         return
+    known = {"True": "true", "False": "false", "null": "None", "nil": "None"}
     text = source.slice(span.byte_start, span.byte_end)
-    known = {"True": "true", "False": "false", "null": "None", "nil": "None", "self_": "self"}
-    if text in known and diagnostic.code == "E0425":
+    if text in known:
         yield ((span.byte_start, span.byte_end, known[text]),)
-    if text == "not" and diagnostic.code is None:
-        after = re.compile(rb"not\s+").match(source.content, span.byte_start)
-        if after and not re.match(rb"in\b", source.content[after.end() :]):
-            stop = _operand_forward(source.content, after.end())
-            inner = source.slice(after.end(), stop)
-            yield ((span.byte_start, stop, f"!({inner})"),)
 
 
 def swap(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
@@ -336,21 +348,3 @@ def doubled(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
 def _asserts(source: Source, item: Node) -> bool:
     text = source.text(item)
     return "assert" in text or bool(re.search(r"\btest_?\w*\(", text))
-
-
-def missing_semicolon(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """A statement without its `;` before the next line."""
-    span = _primary(diagnostic)
-    if span is None or diagnostic.code is not None:
-        return
-    if not re.match(r"expected (?:one of .*)?`;`", diagnostic.message):
-        return
-    before = source.content[: span.byte_start].rstrip()
-    gap = source.content[len(before) : span.byte_start]
-    if b"\n" in gap and before[-1:] not in (b";", b"{", b"}", b","):
-        yield ((len(before), len(before), ";"),)
-
-
-def is_statement(node: Node) -> bool:
-    """Whether a node stands as a statement of a block."""
-    return node.parent is not None and node.parent.type in ("block", "expression_statement")

@@ -130,6 +130,8 @@ def iterate_first(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
                 replace(call.name, "rev"),
                 (call.call.end_byte, call.call.end_byte, ".collect::<String>()"),
             )
+        elif word == "first" and not call.arguments:
+            yield ((at, at, ".chars()"), replace(call.name, "next"))
         elif word in _ITERATOR_METHODS:
             yield ((at, at, ".chars()"),)
     elif found.name in ("Vec", "HashSet", "HashMap", "BTreeMap", "VecDeque", "BTreeSet") or (

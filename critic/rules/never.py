@@ -28,8 +28,8 @@ NEVER: tuple[Never, ...] = (
     Never("removing the method call", "a step of the computation is dropped"),
     Never("remove the extra argument", "an argument is dropped"),
     Never("implicit `Sized` bound", "a bound that is not the cause is loosened"),
-    Never("`..` to ignore", "fields that were forgotten are hidden"),
-    Never("ignoring the field", "fields that were forgotten are hidden"),
+    Never("explicitly ignore it", "a field that was forgotten is hidden"),
+    Never("ignore missing fields", "fields that were forgotten are hidden"),
     Never("assigning a value", "a value is invented"),
 )
 

@@ -21,7 +21,7 @@ from critic.rules.source import (
     replace,
     wrap,
 )
-from critic.rules.types import FLOATS, INTEGERS, NUMBERS, Type, conversions, read
+from critic.rules.types import COPIES, FLOATS, INTEGERS, NUMBERS, Type, conversions, read
 
 _OPERATION = re.compile(
     r"cannot (?:add|subtract|multiply|divide|calculate the remainder of) .*|can't compare `.*"
@@ -161,8 +161,8 @@ def plain_cast(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     """`casting `&i32` as `usize` is invalid`: dereference; `u32 as char` by way of u8."""
     span = diagnostic.primary
     node = None if span is None else source.expression(span.byte_start, span.byte_end)
-    match = re.match(r"casting `(&+)\w+` as `\w+` is invalid", diagnostic.message)
-    if match and node is not None:
+    match = re.match(r"casting `(&+)(\w+)` as `\w+` is invalid", diagnostic.message)
+    if match and node is not None and match[2] in COPIES:
         value = field(node, "value") if node.type == "type_cast_expression" else node
         if value is not None:
             yield wrap(source, value, "*" * len(match[1]) + "{}")
@@ -174,13 +174,14 @@ def plain_cast(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     if diagnostic.message.startswith("only `u8` can be cast as `char`"):
         yield wrap(source, value, "{} as u8")
     match = re.match(
-        r"non-primitive cast: `(&?)(?:\w+::)*(?:String|str)` as `(\w+)`", diagnostic.message
+        r"(?:non-primitive cast:|casting) `&?(?:\w+::)*(?:String|str)` as `(\w+)`",
+        diagnostic.message,
     )
-    if match and match[2] in NUMBERS:
+    if match and match[1] in NUMBERS:
         text = source.text(value)
         if value.type in PREFIXED:
             text = f"({text})"
-        yield (replace(node, f"{text}.parse::<{match[2]}>().unwrap()"),)
+        yield (replace(node, f"{text}.parse::<{match[1]}>().unwrap()"),)
 
 
 def negate_unsigned(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
@@ -299,6 +300,25 @@ def truth_of_number(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
         )
 
 
+def arithmetic_of_chars(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`c - 'a'` and `c + 1`: in the numbers of the characters."""
+    types, sides = operand_types(diagnostic.message), operands(source, diagnostic)
+    if types is None or sides is None or not diagnostic.message.startswith("cannot "):
+        return
+    (left, right), (one, other) = types, sides
+    names = (left.name, right.name)
+    if names == ("char", "char"):
+        for number in ("i32", "u8"):
+            yield (
+                *wrap(source, one, "*" * left.refs + "{} as " + number),
+                *wrap(source, other, "*" * right.refs + "{} as " + number),
+            )
+    elif names[0] == "char" and names[1] in ("u8", "{integer}"):
+        start, end = one.start_byte, other.end_byte
+        whole = ((start, start, "(("), (end, end, ") as char)"))
+        yield (whole[0], *wrap(source, one, "*" * left.refs + "{} as u8"), whole[1])
+
+
 def convert_operand(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     """`char == &str`, `String == char`, `&str == String`: compare equals with equals."""
     types, sides = operand_types(diagnostic.message), operands(source, diagnostic)
@@ -320,11 +340,13 @@ def convert_operand(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
 
 
 def _as_character(source: Source, node: Node, want: Type) -> Parts:
-    """A string literal of one character where a char (or a byte) is compared."""
+    """A literal of one character as what it is compared with: a char, a byte or a text."""
     text = source.text(node)
+    inside = text[1:-1]
+    if node.type == "char_literal" and want.name in ("str", "String") and want.refs < 2:
+        return (replace(node, '"' + {'"': '\\"', "\\'": "'"}.get(inside, inside) + '"'),)
     if node.type != "string_literal" or want.name not in ("char", "u8"):
         return ()
-    inside = text[1:-1]
     if not (len(inside) == 1 or re.fullmatch(r"\\.", inside)):
         return ()
     inside = {"'": "\\'", '\\"': '"'}.get(inside, inside)

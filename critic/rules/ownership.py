@@ -9,26 +9,19 @@ import re
 from collections.abc import Iterator
 
 from critic.review import Diagnostic
-from critic.rules.source import Parts, Source, enclosing, field, method_call, wrap
+from critic.rules.source import Parts, Source, enclosing, field, wrap
 
 
 def clone_borrowed(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """A borrow that lasts too long: work on a clone of what it borrows."""
+    """A borrow that lasts too long: borrow a clone; a move of what is borrowed: move a clone."""
     for span in diagnostic.spans:
         label = span.label or ""
-        if (
-            "borrow" not in label
-            or "later" in label
-            or span.primary == (diagnostic.code == "E0505")
-        ):
-            continue
         node = source.expression(span.byte_start, span.byte_end)
-        if node is None:
+        if node is None or "later" in label:
             continue
-        call = method_call(source, span.byte_start, span.byte_end)
-        if call is not None and node.type == "call_expression" and "mutable borrow" not in label:
+        if span.primary and label.startswith("move out of"):
             yield wrap(source, node, "{}.clone()")
-        elif "immutable borrow occurs" in label or label.startswith("borrow of"):
+        elif not span.primary and re.match(r"immutable borrow|borrow of|`.*` is borrowed", label):
             target = field(node, "value") if node.type == "reference_expression" else node
             if target is not None:
                 yield wrap(source, target, "{}.clone()")
@@ -41,7 +34,20 @@ def clone_moved(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
         if "value moved here" in label or ("moved due to this" in label and "into_iter" in label):
             node = source.expression(span.byte_start, span.byte_end)
             if node is not None and node.type in ("identifier", "field_expression"):
-                yield wrap(source, node, "{}.clone()")
+                yield (*_derive_clone(diagnostic, source), *wrap(source, node, "{}.clone()"))
+
+
+def _derive_clone(diagnostic: Diagnostic, source: Source) -> Parts:
+    """The derive that a type of this file lacks, where rustc says that it does."""
+    said = " ".join(child.message for child in diagnostic.children)
+    match = re.search(r"if `(\w+)` implemented `Clone`", said)
+    for item in source.root.children if match else ():
+        name = field(item, "name")
+        if item.type not in ("struct_item", "enum_item") or name is None or match is None:
+            continue
+        if source.text(name) == match[1]:
+            return ((item.start_byte, item.start_byte, "#[derive(Clone)]\n"),)
+    return ()
 
 
 _BEHIND_REFERENCE = re.compile(

@@ -95,7 +95,8 @@ def _allowed(source: Source, edit: Edit, protected: tuple[Region, ...]) -> bool:
 
 
 def _signature_allows(source: Source, edit: Edit, function: Node, around: list[Node]) -> bool:
-    if edit.start == edit.end and edit.replacement.strip() == "mut":
+    borrowed = source.content[: edit.start].rstrip().endswith(b"&")
+    if edit.start == edit.end and edit.replacement.strip() == "mut" and not borrowed:
         return True
     if edit.code in _LIFETIME_CODES:
         return True
@@ -104,7 +105,10 @@ def _signature_allows(source: Source, edit: Edit, function: Node, around: list[N
     if edit.start == edit.end and edit.replacement.lstrip().startswith(("where", "<", ", T:")):
         return True
     public = any(child.type == "visibility_modifier" for child in function.children)
-    in_trait = any(n.type in ("trait_item", "impl_item") for n in around)
+    in_trait = any(
+        n.type == "trait_item" or (n.type == "impl_item" and field(n, "trait") is not None)
+        for n in around
+    )
     return not public and not in_trait and _is_called(source, function)
 
 
@@ -116,6 +120,6 @@ def _is_called(source: Source, function: Node) -> bool:
     for call in descendants(source.root, "call_expression"):
         target = field(call, "function")
         outside = not function.start_byte <= call.start_byte < function.end_byte
-        if outside and target is not None and source.text(target).split("::")[-1] == wanted:
+        if outside and target is not None and re.split(r"::|\.", source.text(target))[-1] == wanted:
             return True
     return False

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
+from critic.review import Span
 from critic.syntax import parse
 
 # One replacement of a range; several in one tuple belong together.
@@ -53,6 +54,21 @@ class Source:
         masked = _CALL_MACROS.sub(lambda m: m.group()[:-1] + b" ", self.content)
         masked = _ARRAY_MACRO.sub(b"    ", masked)
         return parse(masked).root
+
+    @cached_property
+    def macros(self) -> tuple[tuple[int, int], ...]:
+        """Byte ranges of macro calls, macro definitions and attributes."""
+        kinds = ("macro_invocation", "macro_definition", "attribute_item")
+        found = descendants(parse(self.content).root, *kinds)
+        return tuple((node.start_byte, node.end_byte) for node in found)
+
+    def expanded(self, span: Span) -> bool:
+        """Whether a span lies in what a macro made.
+
+        rustc says so of the parts of a `for` loop and of `?` too, which it writes anew;
+        what stands in no macro of the file is the file's own text.
+        """
+        return span.from_macro and any(start <= span.byte_start < end for start, end in self.macros)
 
     def slice(self, start: int, end: int) -> str:
         """The text between two offsets."""

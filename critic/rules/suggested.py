@@ -24,7 +24,7 @@ def suggested(diagnostic: Diagnostic, source: Source) -> list[EditSet]:
         edits
         for child in diagnostic.children
         if forbidden_words(child.message) is None
-        for edits in alternatives(child.spans, diagnostic.code, source.file)
+        for edits in alternatives(child.spans, diagnostic.code, source)
         if all(fits(source.content, edit) for edit in edits.edits)
         and not leaves_holes(edits)
         and not guesses_name(source.content, child.message, edits)
@@ -32,7 +32,7 @@ def suggested(diagnostic: Diagnostic, source: Source) -> list[EditSet]:
     ]
 
 
-def alternatives(spans: Sequence[Span], code: str | None, file: str) -> Iterator[EditSet]:
+def alternatives(spans: Sequence[Span], code: str | None, source: Source) -> Iterator[EditSet]:
     """The alternatives of one help, each a set of parts.
 
     rustc's JSON lists the parts of all alternatives in one row, unsorted; a new one begins
@@ -44,10 +44,10 @@ def alternatives(spans: Sequence[Span], code: str | None, file: str) -> Iterator
         if span.replacement is None:
             continue
         if any(_overlap(span, other) for other in group):
-            yield from _usable(group, code, file)
+            yield from _usable(group, code, source)
             group = []
         group.append(span)
-    yield from _usable(group, code, file)
+    yield from _usable(group, code, source)
 
 
 def _overlap(a: Span, b: Span) -> bool:
@@ -57,9 +57,9 @@ def _overlap(a: Span, b: Span) -> bool:
     return one.place[:2] == other.place[:2] or clash(one, other)
 
 
-def _usable(group: Sequence[Span], code: str | None, file: str) -> Iterator[EditSet]:
+def _usable(group: Sequence[Span], code: str | None, source: Source) -> Iterator[EditSet]:
     usable = all(
-        span.file == file and not span.from_macro and span.applicability in _APPLICABLE
+        span.file == source.file and not source.expanded(span) and span.applicability in _APPLICABLE
         for span in group
     )
     if group and usable:

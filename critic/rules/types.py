@@ -86,6 +86,8 @@ def is_number(kind: Type) -> bool:
 
 def _numeric(expected: Type, found: Type) -> list[str]:
     stars = "*" * found.refs
+    if expected == Type(0, "{integer}") and found.name in FLOATS:
+        return [f"{stars}{{}} as _"]
     if expected.refs or expected.name not in NUMBERS:
         return []
     if found.name in NUMBERS and found.name != expected.name:
@@ -97,6 +99,9 @@ def _numeric(expected: Type, found: Type) -> list[str]:
 
 def _text(expected: Type, found: Type) -> list[str]:
     want, have = (expected.refs, expected.name), (found.refs, found.name)
+    if found.refs == 0 and found.name in ("ToLowercase", "ToUppercase"):
+        made = {(0, "String"): "{}.to_string()", (0, "char"): "{}.next().unwrap()"}
+        return [made[want]] if want in made else []
     if want == (0, "String") and found.name in ("str", "char", "String"):
         return ["{}.to_string()"]
     if want == (1, "str"):
@@ -108,7 +113,7 @@ def _text(expected: Type, found: Type) -> list[str]:
             return ["{}.as_str()"]
         if found.name == "str" and found.refs > 1:
             return ["*" * (found.refs - 1) + "{}"]
-    if want == (2, "str") and have == (1, "String"):
+    if want == (2, "str") and found.name == "String" and found.refs < 2:
         return ["&{}.as_str()"]
     if want == (1, "String") and found.name == "str":
         return ["&{}.to_string()"]
@@ -175,7 +180,22 @@ def conversions(expected: Type, found: Type) -> list[str]:
         *_numeric(expected, found),
         *_text(expected, found),
         *_lists(expected, found),
+        *_held(expected, found),
     ]
+
+
+def _held(expected: Type, found: Type) -> list[str]:
+    """What an Option holds, where its absence was not thought of: a panic, as elsewhere."""
+    if found.refs or found.name != "Option" or len(found.arguments) != 1:
+        return []
+    if expected.name in ("Option", "()", "bool", "Self") or expected.name.startswith("{"):
+        return []
+    held = read(found.arguments[0])
+    if held == expected:
+        return ["{}.unwrap()"]
+    if held.bare == expected.bare and held.refs == expected.refs + 1:
+        return ["*{}.unwrap()"] if expected.name in COPIES else ["{}.unwrap().clone()"]
+    return [f"{{}}.unwrap() as {expected.name}"] if {held.name, expected.name} <= NUMBERS else []
 
 
 def element_step(expected: tuple[str, ...], found: tuple[str, ...]) -> str | None:
@@ -187,6 +207,8 @@ def element_step(expected: tuple[str, ...], found: tuple[str, ...]) -> str | Non
         return ".cloned()"
     if want.name.startswith("(") and have.name.startswith("(") and not want.refs:
         return _tuple_step(want, have)
+    if have.name in ("Result", "Option") and have.arguments[:1] == expected and not have.refs:
+        return ".map(|x| x.unwrap())"
     ways = conversions(want, have)
     if not ways and want == Type(0, "String") and have.name in NUMBERS:
         ways = ["{}.to_string()"]

@@ -15,6 +15,7 @@ from critic.rules.numbers import operand_types, operands
 from critic.rules.source import (
     Parts,
     Source,
+    enclosing,
     field,
     method_call,
     replace,
@@ -171,34 +172,98 @@ def value_out_of_call(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]
         yield (replace(call.name, "extend"),)
 
 
+def same_branches(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`if` and `else` that give a lower- and an upper-cased char: both as texts."""
+    span = diagnostic.primary
+    if span is None or diagnostic.message != "`if` and `else` have incompatible types":
+        return
+    if not re.search(r"To(?:Lower|Upper)case", span.label or ""):
+        return
+    node = source.expression(span.byte_start, span.byte_end)
+    whole = enclosing(node, "if_expression")
+    if whole is not None:
+        tails = _tail_expressions(whole)
+        yield tuple(part for tail in tails for part in wrap(source, tail, "{}.to_string()"))
+
+
+def pattern_by_value(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`for &x in values` where the values are no references: `for x`."""
+    span = diagnostic.primary
+    if span is None or not re.fullmatch(r"expected `[^&`]+`, found `&_`", span.label or ""):
+        return
+    node = source.covering(span.byte_start, span.byte_end)
+    if node is not None and node.type == "reference_pattern":
+        yield ((span.byte_start, span.byte_start + 1, ""),)
+
+
+def own_slice(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`let r = v[1..3]` has no size: an own Vec or String of it."""
+    match = re.match(r"the size for values of type `(\[.*\]|str)` cannot be", diagnostic.message)
+    span = diagnostic.primary
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    value = field(enclosing(node, "let_declaration"), "value")
+    if match is None or value is None or not _is_slice(source, value):
+        return
+    yield wrap(source, value, "{}.to_string()" if match[1] == "str" else "{}.to_vec()")
+
+
+def error_as_text(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`?` in a function whose error is a String: hand the error's text on."""
+    span = diagnostic.primary
+    if span is None or diagnostic.message != "`?` couldn't convert the error to `String`":
+        return
+    if source.slice(span.byte_start, span.byte_end) == "?":
+        yield ((span.byte_start, span.byte_start, ".map_err(|e| e.to_string())"),)
+
+
+def shown_by_debug(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`{}` for a list or another type without Display: `{:?}`."""
+    if not diagnostic.message.endswith("doesn't implement `std::fmt::Display`"):
+        return
+    for span in diagnostic.spans:
+        text = source.slice(span.byte_start, span.byte_end)
+        if re.fullmatch(r"\{\w*\}", text):
+            yield ((span.byte_end - 1, span.byte_end - 1, ":?"),)
+            return
+
+
 _TEXTS = re.compile(r"&*(?:str|String|char)")
 
 
 def concatenate(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """`&str + &str`, `char + char`: both into a new String."""
+    """`&str + &str`, `char + char`: both into a new String; lists into a new list."""
     types, sides = operand_types(diagnostic.message), operands(source, diagnostic)
     if types is None or sides is None or not diagnostic.message.startswith("cannot add `"):
+        return
+    left, right = sides
+    if types[0].name in ("ToLowercase", "ToUppercase"):
+        yield wrap(source, left, "{}.to_string()")
+        return
+    if all(kind.name == "Vec" or kind.name.startswith("[") for kind in types):
+        yield (
+            (left.start_byte, left.start_byte, "["),
+            (left.end_byte, right.start_byte, ", "),
+            (right.end_byte, right.end_byte, "].concat()"),
+        )
         return
     shown = ("&" * kind.refs + kind.bare for kind in types)
     if not all(_TEXTS.fullmatch(text) for text in shown):
         return
-    left, right = sides
-    inner = [_held(source, node) for node in sides]
+    first, second = ("&" if _is_slice(source, node) else "" for node in sides)
     parts = (
-        (left.start_byte, inner[0], 'format!("{}{}", '),
-        (left.end_byte, inner[1], ", "),
+        (left.start_byte, left.start_byte, 'format!("{}{}", ' + first),
+        (left.end_byte, right.start_byte, ", " + second),
         (right.end_byte, right.end_byte, ")"),
     )
     parent = left.parent.parent if left.parent is not None else None
-    argument = parent is not None and parent.type == "arguments"
-    borrowed = (parts[0][0], parts[0][1], "&" + parts[0][2])
-    yield from ((borrowed, *parts[1:]), parts) if argument else (parts,)
+    if parent is not None and parent.type == "arguments":
+        yield ((left.start_byte, left.start_byte, "&" + parts[0][2]), *parts[1:])
+    yield parts
 
 
-def _held(source: Source, node: Node) -> int:
-    """Where the operand starts without its `&`s, which formatting does not need."""
-    text = source.text(node)
-    return node.start_byte + len(text) - len(text.lstrip("&"))
+def _is_slice(source: Source, node: Node) -> bool:
+    """Whether an operand is `x[a..b]`, whose type has no size to be passed by value."""
+    return node.type == "index_expression" and ".." in source.text(node)
 
 
 def text_of_bytes(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:

@@ -42,6 +42,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             connection.execute("PRAGMA cache_size = -16384")
+            connection.execute(f"PRAGMA journal_size_limit = {32 << 20}")
             if _applied(connection, path) != STEPS:
                 _upgrade(connection, path)
         except BaseException:

@@ -60,12 +60,16 @@ class Database:
 
     @contextmanager
     def delivering(self, key: str | None) -> Iterator[None]:
-        """What this thread writes inside is written once only for the key (None: always)."""
-        self._local.key = key
+        """What this thread writes inside is written once only for the key.
+
+        None changes nothing: what is around it stands.
+        """
+        around = getattr(self._local, "key", None)
+        self._local.key = key or around
         try:
             yield
         finally:
-            self._local.key = None
+            self._local.key = around
 
     def forget_deliveries(self, before: str) -> None:
         """Forget the keys used before a time (as `now` writes it)."""

@@ -157,8 +157,12 @@ class Ledger(Database):
             raise ValueError(f"{table} have no {unknown[0]!r}; they have {', '.join(columns)}")
         row = {**dict.fromkeys(columns), **values, "report": json.dumps(values.get("report") or {})}
         places = ", ".join(f":{name}" for name in columns)
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
         with self.writing() as connection:
-            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", row)
+            try:
+                connection.execute(insert, row)
+            except sqlite3.IntegrityError as error:
+                raise ValueError(f"{table} can't take {row['id']!r}: {error}") from error
 
 
 def _all(

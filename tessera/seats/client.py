@@ -42,9 +42,24 @@ NO_KEY = "none"  # the client insists on one
 
 def warm_up() -> threading.Thread:
     """Start to import litellm on another thread; `write` waits for it where it must."""
-    thread = threading.Thread(target=litellm, name="import-litellm", daemon=True)
+    thread = threading.Thread(target=_rehearse, name="warm-up", daemon=True)
     thread.start()
     return thread
+
+
+def _rehearse() -> None:
+    """Import litellm and play one reply of its own making through it: the first reply imports
+    for most of a second more."""
+    openai: Any = importlib.import_module("openai")
+    mocked = {"mock_response": "x", "stream": True, "stream_options": {"include_usage": True}}
+    messages = [{"role": "user", "content": "x"}]
+    # Where warnings are errors, one of litellm's may end the rehearsal; the play is not harmed.
+    with contextlib.suppress(Warning, openai.OpenAIError):
+        for _ in litellm().completion(model="openai/none", messages=messages, **mocked):
+            pass
+    importlib.import_module("openai.resources.chat.completions")
+    importlib.import_module("openai.resources.completions")
+    openai.OpenAI(api_key=NO_KEY).close()
 
 
 @functools.cache
@@ -116,6 +131,7 @@ class LiteLLMSeat:
         self._settings = settings
         self._endpoint = endpoint
         self._looked = info is not None
+        self._glanced = False
         self._info = info or SeatInfo(settings.model, settings.url, settings.window)
         self._on_close = on_close
         self._wires: set[Wire] = set()
@@ -124,8 +140,7 @@ class LiteLLMSeat:
     @property
     def info(self) -> SeatInfo:
         """What is known of the model; less while its server doesn't answer."""
-        with contextlib.suppress(SeatBlocked):
-            self._look()
+        self._glance()
         return self._info
 
     def look(self) -> None:
@@ -135,8 +150,7 @@ class LiteLLMSeat:
 
     def count_tokens(self, prompt: Prompt) -> int:
         """The prompt's tokens: counted by a llama.cpp server, else estimated, rather too high."""
-        with contextlib.suppress(SeatBlocked):
-            self._look()
+        self._glance()
         counted = self._counted(prompt)
         return estimate(prompt) if counted is None else counted
 
@@ -187,7 +201,14 @@ class LiteLLMSeat:
 
     # --- what the model is -----------------------------------------------------------------
 
+    def _glance(self) -> None:
+        """Look once, and leave it to `write` to look again if nothing answers now."""
+        if not self._glanced:
+            with contextlib.suppress(SeatBlocked):
+                self._look()
+
     def _look(self) -> None:
+        self._glanced = True
         if self._looked:
             return
         settings = self._settings

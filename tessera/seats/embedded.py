@@ -1,13 +1,12 @@
 """The embedded model: a llama.cpp server of our own, for when no other model answers.
 
-The server (the package `xllamacpp`) runs in a child process, `python -m
-tessera.seats.embedded`, on a free port of this machine and behind a random key. It reads
-its orders as one JSON line on stdin, answers with one on stdout, writes its log to a file,
-and ends when its stdin does: also when this process was killed. Judges nothing.
+Finds or makes the model's file, starts the server as a child process, which ends with this
+one however it ends, and opens a seat on it. The child is `embedded_server.py`.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import mmap
@@ -15,7 +14,6 @@ import os
 import secrets
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -133,7 +131,7 @@ def _start(orders: Mapping[str, Any], log: Path) -> tuple[subprocess.Popen[str],
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tessera.seats.embedded"],
+            [sys.executable, "-m", "tessera.seats.embedded_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -181,49 +179,3 @@ def _stop(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-# --- in the child process ---------------------------------------------------------------------
-
-
-def threads() -> int:
-    """One less than the processors we may use. llama.cpp's threads wait for each other in a
-    busy loop, so one that has to share its processor with cargo slows all of them down: on 2
-    processors under load, 2 threads wrote 0.7 tokens a second and 1 thread wrote 23 (idle:
-    31 and 21)."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) - 1)
-
-
-def serve() -> None:
-    """Run the server until stdin ends. What the library prints goes where stderr goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    orders = json.loads(sys.stdin.readline())
-    library: Any = importlib.import_module("xllamacpp")
-    parameters = library.CommonParams()
-    parameters.model.path = orders["model"]
-    parameters.model_alias = {orders["alias"]}
-    parameters.n_ctx = orders["window"]
-    parameters.n_parallel = 1
-    parameters.api_keys = [orders["key"]]
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
-    parameters.warmup = False
-    parameters.cpuparams.n_threads = threads()
-    parameters.cpuparams_batch.n_threads = threads()
-    try:
-        server = library.Server(parameters)
-        said = {"url": server.listening_address}
-    except (RuntimeError, ValueError, OSError) as error:
-        said = {"error": str(error)}
-    print(json.dumps(said), file=answer, flush=True)
-    answer.close()
-    sys.stdin.read()
-    # The library's own farewell can hang on a reply that nobody reads any more.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    serve()

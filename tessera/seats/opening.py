@@ -66,8 +66,8 @@ def open_local(settings: ModelSettings, cache: Path, script: Script, log: EventL
     """Open the local seat and say which it is. Raises SeatBlocked."""
     if script.replay is not None:
         return _recorded(ReplaySeat(SeatName.LOCAL, read_replies(script.replay)), script)
-    warm_up()
     plan = plan_local(settings)
+    warm_up()  # not earlier: it would compete with the servers' short time limit
     log.emit(Kind.SEAT_READY, text=f"local model: {plan.text}")
     if plan.found is not None:
         return _recorded(plan.found.open(settings), script)

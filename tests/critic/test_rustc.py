@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,11 @@ def test_a_file_that_no_module_declares_never_compiles(crate: Path, toolchain: T
 def test_a_run_over_its_time_is_a_failure_without_errors(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
-    source = b"pub const N: u64 = { let mut n = 0u64; loop { n = n.wrapping_add(1); if n == 0 { break } } n };\n"
-    allowed = b"#![allow(long_running_const_eval)]\n" + source
+    allowed = (
+        b"#![allow(long_running_const_eval)]\n"
+        b"pub const N: u64 = { let mut n = 0u64; "
+        b"loop { n = n.wrapping_add(1); if n == 0 { break } } n };\n"
+    )
     compiler = stand_alone(allowed, toolchain, tmp_path)
     compilation = replace(compiler, limits=Limits(wall_seconds=1.0))(allowed)
     assert not compilation.ok

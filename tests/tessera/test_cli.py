@@ -62,7 +62,7 @@ def test_commands_that_ask_no_model_import_no_model_client(
 ) -> None:
     code = (
         "import atexit, sys\n"
-        "loaded = lambda: {'litellm', 'openai', 'scipy', 'numpy'} & sys.modules.keys()\n"
+        "loaded = lambda: {'litellm', 'openai', 'scipy'} & sys.modules.keys()\n"
         "atexit.register(lambda: print('LOADED', sorted(loaded())))\n"
         f"sys.argv = ['tessera', *{words!r}]\n"
         "from tessera.cli import main\n"
@@ -248,7 +248,9 @@ def test_check_and_classify(workshop: Workshop, tmp_path: Path) -> None:
     (crate / "src/is_even.rs").write_text("fn broken(")
     assert as_json(workshop, "check", crate, "--target", "src/is_even.rs", code=1)["kind"]
     log = tmp_path / "cargo.log"
-    log.write_text("error: failed to run custom build command for `x v0.1.0`\n")
+    log.write_text(
+        "error[E0308]: mismatched types\n --> src/a.rs:1:1\n\nerror: could not compile `x`\n"
+    )
     assert as_json(workshop, "classify", log, "--exit-code", "101", code=1)["verdict"] == "FAIL"
     log.write_text(
         "    Updating crates.io index\nerror: failed to get `x` as a dependency\n\nCaused by:\n"

@@ -20,6 +20,7 @@ FAIL = State(verdict=Verdict.FAIL, used=1, signatures=("a",))
     ("state", "action"),
     [
         pytest.param(State(), Action.TRY, id="nothing tried yet"),
+        pytest.param(State(broken=True), Action.REPAIR, id="the target is broken"),
         pytest.param(State(verdict=Verdict.PASS), Action.FINISH, id="pass"),
         pytest.param(
             State(verdict=Verdict.BLOCKED, retryable=True, waits_left=1), Action.WAIT, id="may pass"

@@ -21,6 +21,8 @@ from tessera.records import Message, ModelSettings, Prompt, Reply, SeatName
 from tessera.seats import Enough, SeatBlocked
 from tessera.seats.client import LiteLLMSeat, warm_up
 
+pytestmark = pytest.mark.slow  # litellm alone takes seconds to import
+
 USAGE = {"prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 13}
 CHAT = Prompt((Message("system", "You write Rust."), Message("user", "Write is_even.")))
 COMPLETION = Prompt((Message("user", "Request: is_even\n"),), completion=True, stop=("```",))
@@ -90,8 +92,8 @@ Act = Callable[[Handler], None]
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.documents: dict[str, object] = {}
         self.acts: list[Act] = []
         self.seen: list[tuple[str, dict[str, Any]]] = []
@@ -186,7 +188,7 @@ def hang(handler: Handler) -> None:
 
 def hang_in_the_middle(handler: Handler) -> None:
     cut_in_half(handler)
-    time.sleep(1.5)
+    time.sleep(5)
 
 
 def keep_the_line_open(handler: Handler) -> None:
@@ -333,7 +335,7 @@ def test_close_from_another_thread_ends_a_reply(server: Server) -> None:
     threading.Timer(0.3, seat.close).start()
     started = time.monotonic()
     blocked = fault(seat)
-    assert time.monotonic() - started < 1.2
+    assert time.monotonic() - started < 4
     assert not blocked.retryable
 
 
@@ -394,7 +396,7 @@ def test_silence_is_a_timeout(server: Server, prompt: Prompt, act: Act) -> None:
     started = time.monotonic()
     blocked = fault(seat_at(server.url, timeout=0.5), prompt)
     assert (blocked.kind, blocked.retryable) == ("model_timeout", True)
-    assert 0.5 <= time.monotonic() - started < 1.4
+    assert time.monotonic() - started >= 0.5
 
 
 def test_a_slow_reply_is_no_timeout(server: Server) -> None:
@@ -417,8 +419,23 @@ def test_nobody_listening_is_unreachable_at_once() -> None:
     started = time.monotonic()
     blocked = fault(seat)
     assert (blocked.kind, blocked.retryable) == ("model_unreachable", True)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
     assert seat.info.model == "m" and seat.fits(CHAT)
+
+
+def test_a_server_that_comes_up_later_is_looked_at_again(server: Server) -> None:
+    port, url = server.server_port, server.url
+    server.shutdown()
+    server.server_close()
+    seat = seat_at(url)
+    assert fault(seat).kind == "model_unreachable"
+    assert seat.info.window is None
+    with Server(port) as later:
+        threading.Thread(target=later.serve_forever, args=(0.02,), daemon=True).start()
+        later.documents, later.acts = vllm(4096), [replies("fn x() {}")]
+        assert write(seat)[0].text == "fn x() {}"
+        assert seat.info.window == 4096
+        later.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -463,6 +480,68 @@ def test_a_missing_key_of_a_provider_is_a_refused_key(monkeypatch: pytest.Monkey
 def test_a_provider_that_is_none_is_an_unknown_model() -> None:
     seat = LiteLLMSeat(SeatName.FRONTIER, ModelSettings(model="nonsense"))
     assert fault(seat).kind == "model_unknown"
+
+
+@pytest.fixture
+def provider(server: Server, monkeypatch: pytest.MonkeyPatch) -> LiteLLMSeat:
+    """A provider that litellm knows by its name, moved to the loopback server."""
+    monkeypatch.setenv("OPENAI_API_BASE", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "from the environment")
+    settings = ModelSettings(model="openai/gpt-4o", timeout=0.7)
+    return LiteLLMSeat(SeatName.FRONTIER, settings)
+
+
+def test_a_provider_is_asked_with_its_own_key_and_priced(
+    server: Server, provider: LiteLLMSeat
+) -> None:
+    server.acts = [replies("fn", " x", finish="length")]
+    reply, pieces = write(provider)
+    assert (reply.text, pieces, reply.finish_reason) == ("fn x", ["fn", " x"], "length")
+    assert (reply.tokens_in, reply.tokens_out, reply.model) == (11, 2, "openai/gpt-4o")
+    assert reply.cost_usd == pytest.approx(11 * 2.5e-6 + 2 * 1e-5)
+    assert provider.info.window == 128_000
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "retryable"),
+    [
+        (status(400, "no"), "model_bad_request", False),
+        (status(401), "model_refused_key", False),
+        (status(403), "model_refused_key", False),
+        (status(404), "model_unknown", False),
+        (status(429, Retry_After="3"), "model_rate_limited", True),
+        (status(500), "model_overloaded", True),
+        (status(529), "model_overloaded", True),
+        (cut_in_half, "model_unreachable", True),
+        (cut_in_a_chunk, "model_unreachable", True),
+        (reset, "model_unreachable", True),
+        (garbage_in_the_stream, "model_garbage", True),
+        (error_in_the_stream, "model_overloaded", True),
+        (hang, "model_timeout", True),
+        (hang_in_the_middle, "model_timeout", True),
+        (replies(), "model_empty", True),
+        (endless, "model_garbage", True),
+        (replies("x", usage={**USAGE, "prompt_tokens": 1}), "prompt_truncated", False),
+    ],
+)
+def test_faults_of_a_provider(
+    server: Server, provider: LiteLLMSeat, act: Act, kind: str, retryable: bool
+) -> None:
+    server.acts = [act]
+    blocked = fault(provider)
+    assert (blocked.kind, blocked.retryable) == (kind, retryable), blocked.message
+    assert blocked.retry_after == (3.0 if kind == "model_rate_limited" else None)
+    assert len(server.asked) == 1
+    assert "from the environment" not in blocked.message
+
+
+def test_a_proxy_is_not_asked_for_this_machine(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    server.acts = [replies("fn x() {}")]
+    assert write(seat_at(server.url))[0].text == "fn x() {}"
 
 
 # --- the context window ---------------------------------------------------------------------

@@ -1,0 +1,155 @@
+"""Measure what asking and telling Anvil costs, with ten thousand claims and with a million.
+
+Run as `python -m bench.anvil`. Fills a database the way dispatches do, fifty claims a
+target, then asks and tells it at random targets. The figures are those of one process on
+the disk that `--folder` names; `--out` writes them as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from critic.review import Axes, Verdict
+from tessera.anvil import Anvil, open_anvil
+from tessera.records import Claim, SeatName
+
+CLAIMS_PER_TARGET = 50
+BATCH = 10_000
+SIZES = (10_000, 1_000_000)
+ROUNDS = 3_000
+GOALS = {"pre_p99_ms": 3.0, "post_p99_ms": 5.0, "bytes_per_claim": 1024.0, "flat": 1.3}
+PATTERNS = (
+    ("e0308_type_mismatch", "type"),
+    ("e0382_use_after_move", "borrow"),
+    ("e0106_missing_lifetime_specifier", "lifetime"),
+    ("e0277_trait_bound_not_satisfied", "trait"),
+    ("e0599_no_such_method", "name"),
+    ("test_failed", "test"),
+)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One size. Times are milliseconds, `fill` is claims a second."""
+
+    claims: int
+    fill: float
+    pre_p50_ms: float
+    pre_p99_ms: float
+    post_p50_ms: float
+    post_p99_ms: float
+    bytes_per_claim: float
+
+
+def made_up(number: int, targets: int, chance: random.Random) -> Claim:
+    """A claim with every field but the sources, of the sizes that dispatches write."""
+    target = number % targets
+    verdict = chance.choices(list(Verdict), (30, 65, 5))[0]
+    pattern, cause = chance.choice(PATTERNS) if verdict is Verdict.FAIL else (None, None)
+    digest = hashlib.sha256(f"{number}".encode()).hexdigest()
+    return Claim(
+        crate=f"/home/someone/projects/crate-{target % 100}",
+        target=f"src/module_{target}.rs",
+        task=f"write_module_{target}",
+        seat=chance.choices(list(SeatName), (5, 85, 10))[0],
+        verdict=verdict,
+        model="ollama_chat/qwen2.5-coder:7b",
+        attempt=number % 4 + 1,
+        dispatch=f"20260131-120000-{number // (4 * targets) * targets + target:06x}",
+        error_pattern=pattern,
+        root_cause=cause,
+        signature=digest[:16] if pattern else None,
+        blocked_kind="dns" if verdict is Verdict.BLOCKED else None,
+        tokens_in=chance.randrange(500, 3000),
+        tokens_out=chance.randrange(50, 1500),
+        cost_usd=0.0,
+        seconds={"model": 3.125, "check": 0.421, "repair": 0.203, "test": 0.617},
+        axes=Axes(0.5, 1.0, 0.9, 1.0),
+        prompt_hash=digest,
+        profile=digest[:16],
+        at="2026-01-31T12:00:00.000+00:00",
+    )
+
+
+def measured(path: Path, claims: int) -> Figures:
+    """Fill a fresh database and measure it."""
+    chance = random.Random(claims)
+    targets = max(claims // CLAIMS_PER_TARGET, 1)
+    with open_anvil(path) as anvil:
+        began = time.perf_counter()
+        for start in range(0, claims, BATCH):
+            numbers = range(start, min(start + BATCH, claims))
+            anvil.record([made_up(number, targets, chance) for number in numbers])
+        fill = claims / (time.perf_counter() - began)
+    size = path.stat().st_size
+    with open_anvil(path) as anvil:
+        asked, told = zip(*_rounds(anvil, claims, targets, chance), strict=True)
+    pre, post = (statistics.quantiles(times, n=100) for times in (asked, told))
+    return Figures(claims, fill, pre[49], pre[98], post[49], post[98], size / claims)
+
+
+def _rounds(
+    anvil: Anvil, claims: int, targets: int, chance: random.Random
+) -> Iterator[tuple[float, float]]:
+    for number in range(claims, claims + ROUNDS):
+        claim = made_up(chance.randrange(10**9), targets, chance)
+        began = time.perf_counter()
+        anvil.pre_attempt(claim.crate, claim.target, claim.task)
+        asked = time.perf_counter()
+        anvil.post_attempt(claim)
+        told = time.perf_counter()
+        if number >= claims + 100:  # the first ones open the file
+            yield 1000 * (asked - began), 1000 * (told - asked)
+
+
+def verdicts(small: Figures, large: Figures) -> dict[str, tuple[float, float]]:
+    """Each goal: what was measured, and the most it may be."""
+    flat = max(large.pre_p50_ms / small.pre_p50_ms, large.post_p50_ms / small.post_p50_ms)
+    found = {
+        "pre_p99_ms": large.pre_p99_ms,
+        "post_p99_ms": large.post_p99_ms,
+        "bytes_per_claim": large.bytes_per_claim,
+        "flat": flat,
+    }
+    return {name: (value, GOALS[name]) for name, value in found.items()}
+
+
+def main() -> int:
+    """Measure, print and say by the exit code whether every goal was met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs=2, default=SIZES, metavar="CLAIMS")
+    parser.add_argument("--folder", type=Path, help="where to make the databases")
+    parser.add_argument("--out", type=Path, help="a file for the figures as JSON")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        small, large = (measured(Path(folder, f"{n}.db"), n) for n in given.sizes)
+    goals = verdicts(small, large)
+    lines = ["claims     fill/s  pre p50  p99 ms  post p50  p99 ms  bytes/claim"]
+    lines += [
+        f"{f.claims:<9,}  {f.fill:6,.0f}  {f.pre_p50_ms:7.2f}  {f.pre_p99_ms:6.2f}"
+        f"  {f.post_p50_ms:8.2f}  {f.post_p99_ms:6.2f}  {f.bytes_per_claim:11.0f}"
+        for f in (small, large)
+    ]
+    lines += [
+        f"{name}: {value:.2f} ({'met' if value <= most else 'MISSED'}, goal ≤ {most:g})"
+        for name, (value, most) in goals.items()
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    if given.out:
+        figures = {"small": asdict(small), "large": asdict(large), "goals": goals}
+        given.out.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    return int(any(value > most for value, most in goals.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
