@@ -59,7 +59,7 @@ class Case:
 
     def protect(self, source: bytes) -> tuple[tuple[int, int], ...]:
         """Everything but the model's part, which alone changes its length."""
-        return ((0, self.start), (len(source) - (len(self.program) - self.end), len(source)))
+        return ((-1, self.start), (len(source) - (len(self.program) - self.end), len(source)))
 
 
 @dataclass(frozen=True)

@@ -101,9 +101,10 @@ _ASKED_FOR = {
     Rule.TESTS_REMOVED: r"(?:remove|delete|drop|replace|rewrite) (?:\w+ ){0,2}tests?",
     Rule.TESTS_IGNORED: r"(?:ignore|skip|disable) (?:\w+ ){0,2}tests?|#\[ignore\]",
 }
+_CLAUSE_END = re.compile(r"[.;]\s|\n\s*\n|\bbut\b")
 _DENIES = re.compile(
     r"\b(?:no|not|nor|never|without|avoid\w*|instead of|free of|forbid\w*|neither|cannot"
-    r"|(?:do|does|must|may|ca|should)n't)\b[^.;:]{0,60}$",
+    r"|(?:do|does|must|may|ca|should)n't)\b",
     re.IGNORECASE,
 )
 
@@ -114,7 +115,7 @@ def allowances(task: str) -> frozenset[Rule]:
         rule
         for rule, words in _ASKED_FOR.items()
         if any(
-            not _DENIES.search(task[max(0, match.start() - 80) : match.start()])
-            for match in re.finditer(rf"(?<!\w)(?:{words})(?!\w)", task)
+            not _DENIES.search(_CLAUSE_END.split(task[: match.start()])[-1])
+            for match in re.finditer(rf"(?<!\w)(?:{words})(?!\w)", task, re.IGNORECASE)
         )
     )

@@ -128,7 +128,7 @@ def _reached_by_path(source: Source) -> Iterator[tuple[Rule, int, str]]:
     for path in paths(code):
         before = code[path.at - 1].text if path.at else ""
         after = code[path.stop].text if path.stop < len(code) else ""
-        if path.at not in inside and before not in (".", "fn", "let") and after != "!":
+        if path.at not in inside and before not in (".", "fn", "let") and after not in ("!", ":"):
             named.append((path.segments, path.at))
     for segments, at in named:
         found = _capability(segments, aliases, globs, source.names)

@@ -40,28 +40,22 @@ def make_attempt(desk: Desk, action: Action) -> Attempt:
         desk.retry_after = blocked.retry_after
         return Attempt(number, name, seat_review(blocked))
     judgement, mended = judged(desk, written, number)
-    found = mended.judgement if mended else judgement
-    desk.unjudged = written if found.review.verdict is Verdict.BLOCKED else None
     attempt = Attempt(
         number,
         name,
-        found.review,
-        source=mended.source.decode("utf-8", "replace") if mended else written.source,
-        diff=diff_of(desk, found),
-        repaired=mended is not None,
-        edits=mended.edits if mended else (),
-        unrepaired=judgement.review if mended else None,
+        judgement.review,
+        source=written.source,
+        diff=diff_of(desk, judgement),
         model=written.reply.model,
         profile=written.profile,
         prompt_hash=written.composed.hash,
         tokens_in=written.reply.tokens_in,
         tokens_out=written.reply.tokens_out,
         cost_usd=written.reply.cost_usd,
-        seconds={"model": written.reply.seconds, **seconds_of(found, mended)},
+        seconds={"model": written.reply.seconds, **judgement.review.seconds},
     )
-    desk.changes = found.changes
-    desk.log.emit(Kind.JUDGED, **summary(attempt))
-    return attempt
+    desk.unjudged = written if judgement.review.verdict is Verdict.BLOCKED else None
+    return concluded(desk, attempt, judgement, mended)
 
 
 def mended_target(desk: Desk, number: int) -> Attempt:
@@ -70,20 +64,38 @@ def mended_target(desk: Desk, number: int) -> Attempt:
     desk.log.emit(Kind.CHECKING, attempt=number)
     judgement = desk.judge.judge(source)
     mended = mend(desk.judge, source, ()) if is_mendable(judgement.review) else None
-    found = mended.judgement if mended else judgement
     attempt = Attempt(
         number,
         SeatName.COMPILER,
-        found.review,
-        source=(mended.source if mended else source).decode("utf-8", "replace"),
-        diff=diff_of(desk, found),
-        repaired=mended is not None,
-        edits=mended.edits if mended else (),
-        unrepaired=judgement.review if mended else None,
-        seconds=seconds_of(found, mended),
+        judgement.review,
+        source=source.decode("utf-8", "replace"),
+        seconds=judgement.review.seconds,
     )
-    desk.changes = found.changes
-    announce_repair(desk, mended)
+    return concluded(desk, attempt, judgement, mended)
+
+
+def concluded(desk: Desk, attempt: Attempt, judgement: Judgement, mended: Mended | None) -> Attempt:
+    """The attempt as it counts: with what the compiler seat made of it, if that passes."""
+    desk.changes = judgement.changes
+    if mended is not None:
+        desk.changes = mended.judgement.changes
+        codes = sorted({edit["code"] or "syntax" for edit in mended.edits})
+        text = f"  the compiler seat mended it: {len(mended.edits)} edits ({', '.join(codes)})"
+        desk.log.emit(Kind.REPAIRED, text=text, edits=[dict(edit) for edit in mended.edits])
+        attempt = replace(
+            attempt,
+            review=mended.judgement.review,
+            source=mended.source.decode("utf-8", "replace"),
+            diff=diff_of(desk, mended.judgement),
+            repaired=True,
+            edits=mended.edits,
+            unrepaired=attempt,
+            seconds={
+                **attempt.seconds,
+                **mended.judgement.review.seconds,
+                "repair": mended.seconds,
+            },
+        )
     desk.log.emit(Kind.JUDGED, **summary(attempt))
     return attempt
 
@@ -92,12 +104,6 @@ def diff_of(desk: Desk, judgement: Judgement) -> str:
     """The patch from the crate to what was judged."""
     root = desk.judge.crate.base
     return "".join(change.diff(root) for change in judgement.changes)
-
-
-def seconds_of(judgement: Judgement, mended: Mended | None) -> dict[str, float]:
-    """Wall time by stage, the repair's search included."""
-    repair = {"repair": mended.seconds} if mended else {}
-    return {**judgement.review.seconds, **repair}
 
 
 def ask(desk: Desk, name: SeatName, action: Action) -> Written:
@@ -219,17 +225,7 @@ def judged(desk: Desk, written: Written, number: int) -> tuple[Judgement, Mended
     judgement = desk.judge.judge(content, earlier)
     if not desk.settings.repair or not is_mendable(judgement.review):
         return judgement, None
-    mended = mend(desk.judge, content, earlier)
-    announce_repair(desk, mended)
-    return judgement, mended
-
-
-def announce_repair(desk: Desk, mended: Mended | None) -> None:
-    """Say what the compiler seat changed."""
-    if mended is not None:
-        codes = sorted({edit["code"] or "syntax" for edit in mended.edits})
-        text = f"  the compiler seat mended it: {len(mended.edits)} edits ({', '.join(codes)})"
-        desk.log.emit(Kind.REPAIRED, text=text, edits=[dict(edit) for edit in mended.edits])
+    return judgement, mend(desk.judge, content, earlier)
 
 
 def format_review(problem: FormatError | None) -> Review:

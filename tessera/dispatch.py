@@ -11,13 +11,13 @@ import random
 import time
 from dataclasses import dataclass, replace
 
-from critic.review import Review, Verdict
+from critic.review import Verdict
 from tessera import policy
 from tessera.attempting import make_attempt
 from tessera.desk import Desk
 from tessera.events import Kind, now
 from tessera.policy import ENDS, Action
-from tessera.records import Attempt, Claim, SeatName, Signal
+from tessera.records import Attempt, Claim, SeatName, Signal, Task
 
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 30.0
@@ -78,25 +78,29 @@ def remember(desk: Desk, attempt: Attempt) -> None:
 
     What the compiler seat mended is two claims: the failure of who wrote it, and its pass.
     """
-    if attempt.unrepaired is not None and attempt.seat is not SeatName.COMPILER:
-        desk.memory.post_attempt(claim_of(desk, attempt, attempt.seat, attempt.unrepaired))
-        attempt = replace(attempt, seat=SeatName.COMPILER, tokens_in=0, tokens_out=0, cost_usd=0.0)
-    desk.memory.post_attempt(claim_of(desk, attempt, attempt.seat, attempt.review))
+    task, of = desk.task, desk.log.dispatch
+    if attempt.unrepaired is None:
+        desk.memory.post_attempt(claim_of(task, attempt, of, desk.arm))
+        return
+    mended = replace(attempt, seat=SeatName.COMPILER, tokens_in=0, tokens_out=0, cost_usd=0.0)
+    both = (attempt.unrepaired, mended)
+    desk.memory.record([claim_of(task, each, of, desk.arm) for each in both])
 
 
-def claim_of(desk: Desk, attempt: Attempt, seat: SeatName, review: Review) -> Claim:
-    """What Anvil keeps of an attempt."""
+def claim_of(task: Task, attempt: Attempt, of: str, arm: str | None) -> Claim:
+    """What Anvil keeps of an attempt of the dispatch `of`."""
+    review = attempt.review
     blocked = review.verdict is Verdict.BLOCKED
     return Claim(
-        crate=str(desk.task.crate),
-        target=str(desk.task.target),
-        task=desk.task.id,
-        seat=seat,
+        crate=str(task.crate),
+        target=str(task.target),
+        task=task.id,
+        seat=attempt.seat,
         verdict=review.verdict,
         model=attempt.model or None,
         attempt=attempt.n,
-        dispatch=desk.log.dispatch,
-        arm=desk.arm,
+        dispatch=of,
+        arm=arm,
         error_pattern=None if blocked else review.error_pattern,
         root_cause=None if blocked else review.root_cause,
         signature=None if blocked else review.signature,

@@ -62,10 +62,10 @@ class Task:
 class ModelSettings:
     """One model seat. `url` is the base of an OpenAI-compatible server, None for litellm's own.
 
-    `window` and `max_tokens` are tokens; `timeout` (for one reply) and `patience` (waiting
-    for an endpoint to recover, in all) are seconds. A local model `auto` is looked for; an
-    empty frontier model means that there is none. A `model` that ends in `.gguf` is a file
-    for the embedded server.
+    `window` and `max_tokens` are tokens; `timeout` (how long a server may be silent) and
+    `patience` (waiting for an endpoint to recover, in all) are seconds. A local model `auto`
+    is looked for; an empty frontier model means that there is none. A `model` that ends in
+    `.gguf` is a file for the embedded server.
     """
 
     model: str = ""
@@ -138,9 +138,9 @@ class Reply:
 class Attempt:
     """One candidate (or a reply that held none), judged once.
 
-    `edits` are the compiler seat's changes to what was written and `unrepaired` the review
-    of it before them. `action` is what the policy decided after it. `diff` is against the
-    file before the dispatch.
+    `edits` are the compiler seat's changes to what was written and `unrepaired` is the
+    attempt as it was before them. `action` is what the policy decided after it. `diff` is
+    against the crate before the dispatch.
     """
 
     n: int
@@ -151,7 +151,7 @@ class Attempt:
     action: str = ""
     repaired: bool = False
     edits: tuple[Mapping[str, Any], ...] = ()
-    unrepaired: Review | None = None
+    unrepaired: Attempt | None = None
     model: str = ""
     profile: str = ""
     prompt_hash: str = ""

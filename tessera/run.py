@@ -23,6 +23,7 @@ from tessera.desk import Desk
 from tessera.dispatch import End
 from tessera.events import EventLog, Kind, Observer
 from tessera.policy import Action
+from tessera.probe import Answer, probe
 from tessera.records import Attempt, Dispatch, Outcome, SeatName, Settings, Task
 from tessera.reply import asked_items
 from tessera.report import incident_report, proposal_report
@@ -73,15 +74,22 @@ def _run(
         str(task.crate), str(task.target), task.id, threshold=settings.signal_threshold
     )
     ended = Dispatch(log.dispatch, task, Outcome.SKIPPED, budget=settings.budget)
-    if recollection.skip is not None and not options.force:
-        log.emit(Kind.SKIPPED, kind=recollection.skip.kind)
-        return replace(ended, why=f"skipped: {recollection.skip.why}")
+    skip = None if options.force else recollection.skip
+    if skip is not None:
+        found = probe(skip.kind, settings, task.crate)
+        if found.answer is Answer.STILL:
+            log.emit(Kind.SKIPPED, kind=skip.kind)
+            why = f"skipped: {skip.why}; {found.why}; --force tries all the same"
+            return replace(ended, why=why)
     log.emit(Kind.STARTED, task=task.id, target=str(task.target))
     try:
         judge = judge_for(task, settings.critic, cache_dir(settings))
     except NotJudgeable as error:
         unjudged = Attempt(1, SeatName.LOCAL, error.review, action=Action.STOP.value)
+        memory.post_attempt(dispatch.claim_of(task, unjudged, log.dispatch, options.arm))
         return replace(ended, outcome=Outcome.BLOCKED, attempts=(unjudged,), why=str(error))
+    if judge.warning is not None:
+        log.emit(Kind.NOTICE, text=judge.warning)
     with judge, _opened(task, settings, options, judge, log) as (local, script):
         frontier = open_frontier(settings.frontier, script)
         desk = Desk(

@@ -1,7 +1,7 @@
 """The teacher: a batch of tasks, one after the other, and what came of it.
 
 What is BLOCKED or skipped was not judged: it leaves every denominator and is shown as
-coverage.
+coverage. What passes is staged, so that a batch measures without changing what it measures.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tessera.statistics import rate
 @click.command()
 @click.argument("places", nargs=-1, required=True, metavar="DIR|FILE…")
 @click.option("--anvil", "location", metavar="PATH", help="The memory to use.")
-@click.option("--stage", is_flag=True, help="Stage what passes instead of writing it.")
+@click.option("--write", is_flag=True, help="Write what passes instead of staging it.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Play recorded replies.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def teach(
-    places: tuple[str, ...], location: str | None, stage: bool, replay: Path | None, as_json: bool
+    places: tuple[str, ...], location: str | None, write: bool, replay: Path | None, as_json: bool
 ) -> NoReturn:
     """Run a batch of tasks and report rates with their intervals.
 
     \b
     Example:
-      tessera teach fixtures/tasks --stage --json
+      tessera teach fixtures/tasks --json
     """
     from tessera.config import load_settings
     from tessera.run import Options, run_task
@@ -43,7 +43,7 @@ def teach(
 
     tasks = [load_task(path) for path in task_files(places)]
     flags = {"anvil.path": location} if location else {}
-    options = Options(stage=stage, replay=replay)
+    options = Options(stage=not write, replay=replay)
     console = console_for(as_json=as_json)
     ended: list[Dispatch] = []
     for number, task in enumerate(tasks, start=1):

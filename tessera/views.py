@@ -7,6 +7,7 @@ The only module that prints. Live where there is a terminal, plain lines elsewhe
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -36,11 +37,17 @@ OUTCOME_STYLES = {
 TAIL_LINES = 6
 REFRESHES_PER_SECOND = 8
 PERSON_LIMIT = 20_000
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def console_for(*, as_json: bool) -> Console:
     """Where progress goes: stderr when stdout is for one JSON object. Honours NO_COLOR and CI."""
     return Console(file=sys.stderr if as_json else sys.stdout, highlight=False)
+
+
+def safe(text: str, style: str = "") -> Text:
+    """Text from a model, a compiler or a crate: shown as it is, never obeyed by the terminal."""
+    return Text(CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), style=style)
 
 
 class DispatchView:
@@ -107,7 +114,7 @@ class DispatchView:
                 self._say(str(data["text"]), "dim")
 
     def _say(self, text: str, style: str) -> None:
-        self.console.print(Text(text, style=style), soft_wrap=True)
+        self.console.print(safe(text, style), soft_wrap=True)
 
     def _do(self, what: str, *, brief: bool = False) -> None:
         """Say what is being done now; what is over at once is worth no line of its own."""
@@ -121,7 +128,7 @@ class DispatchView:
         line = Spinner("dots", Text(f"{self.doing} ({seconds:.0f} s{tokens})"))
         tail = self.text.splitlines()[-TAIL_LINES:]
         width = max(self.console.width - 4, 10)
-        shown = Text("\n".join(row.expandtabs(4)[:width] for row in tail), style="dim")
+        shown = safe("\n".join(row.expandtabs(4)[:width] for row in tail), "dim")
         return Group(line, shown) if tail else line
 
 
@@ -134,7 +141,7 @@ def attempt_line(data: Mapping[str, Any]) -> Text:
     if why:
         text.append(f" {why}")
     if verdict != "PASS" and data["text"]:
-        text.append(f": {data['text'].splitlines()[0][:160]}", style="dim")
+        text.append_text(safe(f": {data['text'].splitlines()[0][:160]}", "dim"))
     seconds = ", ".join(f"{k} {v:.1f} s" for k, v in data["seconds"].items() if v >= 0.05)
     text.append(f"  ({seconds})" if seconds else "", style="dim")
     return text
@@ -143,10 +150,10 @@ def attempt_line(data: Mapping[str, Any]) -> Text:
 def show_end(console: Console, dispatch: Dispatch, seconds: float) -> None:
     """The end of a dispatch in one panel."""
     style = OUTCOME_STYLES[dispatch.outcome]
-    lines = [Text(dispatch.why or "", overflow="fold")]
+    lines = [safe(dispatch.why or "")]
     last = dispatch.attempts[-1].review if dispatch.attempts else None
     if last is not None and dispatch.outcome is not Outcome.SKIPPED:
-        lines += [Text(f"  {text}", style="dim") for text in reasons(last)]
+        lines += [safe(f"  {text}", "dim") for text in reasons(last)]
     tokens = sum(a.tokens_in + a.tokens_out for a in dispatch.attempts)
     cost = sum(a.cost_usd for a in dispatch.attempts)
     count = len(dispatch.attempts)
@@ -231,9 +238,9 @@ def show_review(console: Console, review: Review) -> None:
     console.print(head)
     if review.diagnostics:
         text = render_for_person(review.diagnostics, limit_chars=PERSON_LIMIT)
-        console.print(text, markup=False)
+        console.print(safe(text))
     for line in reasons(review):
-        console.print(Text(f"  {line}", style="dim"))
+        console.print(safe(f"  {line}", "dim"))
 
 
 def review_json(review: Review) -> dict[str, Any]:
@@ -269,7 +276,7 @@ def show_classification(console: Console, found: Classification) -> None:
     head = Text(found.verdict.value, style=STYLES[found.verdict.value])
     head.append(f" ({found.kind}), by rule {found.evidence.rule}", style="default")
     console.print(head)
-    console.print(Text(f"  {found.evidence.text}", style="dim"))
+    console.print(safe(f"  {found.evidence.text}", "dim"))
 
 
 def classification_json(found: Classification) -> dict[str, Any]:
@@ -297,9 +304,11 @@ def show_proposals(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def show_proposal(console: Console, state: str, report: str, diff: str) -> None:
     """One proposal: its report, then its diff in colours. Nothing in it is interpreted."""
-    console.print(Text(report))
+    console.print(safe(report))
     console.print(Text(f"state: {state}\n", style="bold"))
-    console.print(Syntax(diff, "diff", background_color="default"))
+    console.print(
+        Syntax(CONTROL.sub("\N{REPLACEMENT CHARACTER}", diff), "diff", background_color="default")
+    )
 
 
 def show_batch(console: Console, summary: Mapping[str, Any]) -> None:

@@ -80,8 +80,8 @@ def _allowed(source: Source, edit: Edit, protected: tuple[Region, ...]) -> bool:
         return edit.end <= edit.start and any(edit.start == start for start, _ in protected)
     node = source.root.descendant_for_byte_range(edit.start, edit.end)
     around = [] if node is None else [node, *ancestors(node)]
-    if any(above.type in ("macro_definition", "string_literal") for above in around[1:]):
-        return any(above.type == "macro_invocation" for above in around)
+    if any(above.type == "macro_definition" for above in around):
+        return False
     function = next(
         (n for n in around if n.type in ("function_item", "function_signature_item")), None
     )
@@ -95,20 +95,22 @@ def _allowed(source: Source, edit: Edit, protected: tuple[Region, ...]) -> bool:
 
 
 def _signature_allows(source: Source, edit: Edit, function: Node, around: list[Node]) -> bool:
-    borrowed = source.content[: edit.start].rstrip().endswith(b"&")
-    if edit.start == edit.end and edit.replacement.strip() == "mut" and not borrowed:
-        return True
+    public = any(child.type == "visibility_modifier" for child in function.children)
+    in_trait = any(
+        n.type == "trait_item" or (n.type == "impl_item" and field(n, "trait") is not None)
+        for n in around
+    )
+    if edit.start == edit.end and edit.replacement.strip() == "mut":
+        borrowed = source.content[: edit.start].rstrip().endswith(b"&")
+        own = any(n.type == "self_parameter" for n in around) and not public and not in_trait
+        if own or not borrowed:
+            return True
     if edit.code in _LIFETIME_CODES:
         return True
     if any(n.type in ("type_parameters", "where_clause") for n in around):
         return True
     if edit.start == edit.end and edit.replacement.lstrip().startswith(("where", "<", ", T:")):
         return True
-    public = any(child.type == "visibility_modifier" for child in function.children)
-    in_trait = any(
-        n.type == "trait_item" or (n.type == "impl_item" and field(n, "trait") is not None)
-        for n in around
-    )
     return not public and not in_trait and _is_called(source, function)
 
 

@@ -99,9 +99,6 @@ def _numeric(expected: Type, found: Type) -> list[str]:
 
 def _text(expected: Type, found: Type) -> list[str]:
     want, have = (expected.refs, expected.name), (found.refs, found.name)
-    if found.refs == 0 and found.name in ("ToLowercase", "ToUppercase"):
-        made = {(0, "String"): "{}.to_string()", (0, "char"): "{}.next().unwrap()"}
-        return [made[want]] if want in made else []
     if want == (0, "String") and found.name in ("str", "char", "String"):
         return ["{}.to_string()"]
     if want == (1, "str"):
@@ -124,6 +121,14 @@ def _text(expected: Type, found: Type) -> list[str]:
     if expected.refs == 0 and expected.name in INTEGERS and found.name == "char":
         return ["*" * found.refs + "{} as " + expected.name]
     return []
+
+
+def _cased(expected: Type, found: Type) -> list[str]:
+    """What `char::to_lowercase` gives: one char or more, as an iterator."""
+    if found.refs or expected.refs or found.name not in ("ToLowercase", "ToUppercase"):
+        return []
+    made = {"String": "{}.to_string()", "char": "{}.next().unwrap()"}
+    return [made[expected.name]] if expected.name in made else []
 
 
 def _references(expected: Type, found: Type) -> list[str]:
@@ -179,6 +184,7 @@ def conversions(expected: Type, found: Type) -> list[str]:
         *_references(expected, found),
         *_numeric(expected, found),
         *_text(expected, found),
+        *_cased(expected, found),
         *_lists(expected, found),
         *_held(expected, found),
     ]

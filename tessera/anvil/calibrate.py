@@ -83,6 +83,8 @@ def _runs(claims: Iterable[Claim]) -> list[_Run]:
         elif claim.seat is SeatName.LOCAL and claim.verdict is not Verdict.BLOCKED:
             run.passed.append(claim.verdict is Verdict.PASS)
             run.failures.append(known.signal(claim.task, 1).failures)
+        elif claim.verdict is Verdict.PASS and run.passed:
+            run.passed[-1] = True  # the compiler seat mended what the local model wrote
     return [run for _, run in runs.values()]
 
 

@@ -113,7 +113,7 @@ def check(claim: Claim) -> None:
     if claim.seconds is not None:
         _check_seconds(claim.seconds)
     if claim.axes is not None:
-        _check_axes(asdict(claim.axes))
+        _check_axes(vars(claim.axes))
     if claim.at is not None:
         _check_time(claim.at)
 
@@ -128,8 +128,10 @@ def check_short(name: str, value: object) -> None:
         raise ClaimError(f"field {name!r} is longer than {MAX_SHORT} characters")
     if "\0" in value:
         raise ClaimError(f"field {name!r} contains a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise ClaimError(f"field {name!r} contains half of a surrogate pair")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ClaimError(f"field {name!r} contains half of a surrogate pair") from None
 
 
 def _check_long(name: str, value: object) -> None:

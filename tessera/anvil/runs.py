@@ -23,6 +23,12 @@ class Step(NamedTuple):
     root_cause: str | None
     kind: str | None
     at: str
+    attempt: int | None = None
+
+    def mends(self, before: Step) -> bool:
+        """Whether this is what the compiler seat made of the candidate before."""
+        same = self.attempt == before.attempt
+        return self.seat is SeatName.COMPILER and before.verdict is Verdict.FAIL and same
 
 
 @dataclass
@@ -42,8 +48,18 @@ class Run:
 
     @property
     def judged(self) -> list[Step]:
-        """The steps that say something about a candidate."""
-        return [step for step in self.steps if step.verdict is not Verdict.BLOCKED]
+        """The steps that say something about a candidate, one an attempt.
+
+        Where the compiler seat mended what another wrote, its verdict is the attempt's.
+        """
+        found: list[Step] = []
+        for step in self.steps:
+            if step.verdict is Verdict.BLOCKED:
+                continue
+            if found and step.mends(found[-1]):
+                found.pop()
+            found.append(step)
+        return found
 
 
 def runs_of(claims: Iterable[Claim]) -> list[Run]:
@@ -59,6 +75,7 @@ def runs_of(claims: Iterable[Claim]) -> list[Run]:
                 claim.root_cause,
                 claim.blocked_kind,
                 claim.at or "",
+                claim.attempt,
             )
         )
     return list(runs.values())

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from critic.review import Verdict
-from tessera.records import Claim, SeatName, Signal
+from tessera.anvil.tally import Seen
+from tessera.records import SeatName, Signal
 
 # How many failures on other tasks of the file weigh as much as one on this task.
 OTHERS_PER_OWN = 4
 
 
-def calibration_signal(claims: Iterable[Claim], task: str | None, *, threshold: int = 4) -> Signal:
+def calibration_signal(claims: Iterable[Seen], task: str | None, *, threshold: int = 4) -> Signal:
     """Fired when one pattern has defeated the local model `threshold` times on this task.
 
     Only what the local model failed at counts: never a BLOCKED claim, never a claim of the
@@ -40,7 +41,7 @@ class Streaks:
     met: dict[tuple[str, str], int] = field(default_factory=dict)
     seen: int = 0
 
-    def add(self, claim: Claim) -> None:
+    def add(self, claim: Seen) -> None:
         """Take the next claim."""
         self.seen += 1
         if claim.verdict is Verdict.PASS and claim.seat is not SeatName.FRONTIER:

@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from critic.review import Verdict
-from tessera.records import Claim, SeatName, Skip
+from tessera.anvil.tally import Seen
+from tessera.records import SeatName, Skip
 
 MET = 2
 # A frontier that can't be asked says nothing about a dispatch that may not need it.
 MODEL_KINDS = ("model", "prompt", "replay")
 
 
-def skip_signal(claims: Sequence[Claim]) -> Skip | None:
+def skip_signal(claims: Sequence[Seen]) -> Skip | None:
     """The fault that was met twice with no pass since; the one met last, if there are more.
 
     `claims` are those of one file, oldest first. Only a PASS ends a fault: a FAIL says that
@@ -39,6 +40,6 @@ def skip_signal(claims: Sequence[Claim]) -> Skip | None:
     return Skip(kind, f"blocked {met[kind]} times by {kind} with no pass between{since}")
 
 
-def _of_frontier(claim: Claim) -> bool:
+def _of_frontier(claim: Seen) -> bool:
     kind = (claim.blocked_kind or "").split("_")[0]
     return claim.seat is SeatName.FRONTIER and kind in MODEL_KINDS

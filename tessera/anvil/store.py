@@ -11,9 +11,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from critic.review import Axes, Verdict
 from tessera.anvil import claims as exchange
@@ -68,23 +67,26 @@ TALLIES = """
     LEFT JOIN claims AS newest ON newest.id = tallies.last AND tallies.verdict = 'PASS'
     WHERE tasks.file = :file AND (:arm IS NULL OR tallies.arm = :arm)
 """
-# Two short walks down an index, put in order: the file's newest claims and the task's.
-NEWEST = f"""
-    SELECT tasks.name, recent.seat, recent.verdict, recent.error_pattern, recent.blocked_kind,
-        recent.at
-    FROM (
-        SELECT * FROM (
-            SELECT * FROM claims WHERE file = :file AND (:arm IS NULL OR arm = :arm)
-            ORDER BY id DESC LIMIT {RECENT}
-        )
-        UNION
-        SELECT * FROM (
-            SELECT * FROM claims WHERE task = :task AND (:arm IS NULL OR arm = :arm)
-            ORDER BY id DESC LIMIT {RECENT}
-        )
-    ) AS recent JOIN tasks ON tasks.id = recent.task
-    ORDER BY recent.id
+# A short walk down an index.
+NEWEST = """
+    SELECT id, task, seat, verdict, error_pattern, blocked_kind, at FROM claims
+    WHERE {column} = :of AND (:arm IS NULL OR arm = :arm) ORDER BY id DESC LIMIT {limit}
 """
+NEWEST_OF_FILE = NEWEST.format(column="file", limit=RECENT)
+NEWEST_OF_TASK = NEWEST.format(column="task", limit=RECENT)
+SEATS = {seat.value: seat for seat in SeatName}
+VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+class Glance(NamedTuple):
+    """What the signals look at in a claim; building whole claims would cost more than SQLite."""
+
+    task: str
+    seat: SeatName
+    verdict: Verdict
+    error_pattern: str | None
+    blocked_kind: str | None
+    at: str | None
 
 
 class Store(Ledger):
@@ -180,13 +182,13 @@ def _tallies(connection: sqlite3.Connection, file: int, arm: str | None) -> list
     return [
         Tally(
             task=task,
-            seat=SeatName(seat),
-            verdict=Verdict(verdict),
+            seat=SEATS[seat],
+            verdict=VERDICTS[verdict],
             pattern=pattern or None,
             root_cause=cause or None,
             count=count,
             last=last,
-            attempt=attempt if verdict == Verdict.PASS else None,
+            attempt=attempt if verdict == "PASS" else None,
         )
         for task, seat, verdict, pattern, cause, count, last, attempt in connection.execute(
             TALLIES, {"file": file, "arm": arm}
@@ -196,23 +198,16 @@ def _tallies(connection: sqlite3.Connection, file: int, arm: str | None) -> list
 
 def _newest(
     connection: sqlite3.Connection, file: int, task: str | None, arm: str | None
-) -> list[Claim]:
-    query = "SELECT id FROM tasks WHERE file = ? AND name = ?"
-    of_task = _scalar(connection, query, (file, task))
+) -> list[Glance]:
+    """The newest claims of the file and, behind those of others, of the task; oldest first."""
+    names = dict(connection.execute("SELECT id, name FROM tasks WHERE file = ?", (file,)))
+    rows = connection.execute(NEWEST_OF_FILE, {"of": file, "arm": arm}).fetchall()
+    if len(rows) == RECENT and len(names) > 1:
+        of = next((number for number, name in names.items() if name == task), 0)
+        rows += connection.execute(NEWEST_OF_TASK, {"of": of, "arm": arm}).fetchall()
     return [
-        Claim(
-            crate="",
-            target="",
-            task=name,
-            seat=SeatName(seat),
-            verdict=Verdict(verdict),
-            error_pattern=pattern,
-            blocked_kind=kind,
-            at=at,
-        )
-        for name, seat, verdict, pattern, kind, at in connection.execute(
-            NEWEST, {"file": file, "task": of_task, "arm": arm}
-        )
+        Glance(names[number], SEATS[seat], VERDICTS[verdict], pattern, kind, at)
+        for _, number, seat, verdict, pattern, kind, at in sorted(set(rows))
     ]
 
 
@@ -237,7 +232,7 @@ def _insert(connection: sqlite3.Connection, claim: Claim) -> None:
         claim.tokens_out,
         claim.cost_usd,
         None if claim.seconds is None else json.dumps(dict(claim.seconds)),
-        None if claim.axes is None else json.dumps(asdict(claim.axes)),
+        None if claim.axes is None else json.dumps(vars(claim.axes)),
         claim.prompt_hash,
         claim.profile,
         content_id(connection, claim.diff),
@@ -284,8 +279,8 @@ def _claims(
 
 def _claim(row: dict[str, Any]) -> tuple[int, Claim]:
     place = row.pop("id")
-    row["seat"] = SeatName(row["seat"])
-    row["verdict"] = Verdict(row["verdict"])
+    row["seat"] = SEATS[row["seat"]]
+    row["verdict"] = VERDICTS[row["verdict"]]
     if row["seconds"] is not None:
         row["seconds"] = json.loads(row["seconds"])
     if row["axes"] is not None:

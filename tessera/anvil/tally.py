@@ -11,11 +11,34 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from critic.review import Verdict
 from tessera.records import Claim, History, PatternCount, SeatName
 
 CODE = re.compile(r"e\d{4}(?=_|$)")
+
+
+class Seen(Protocol):
+    """What the signals look at in a claim."""
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def seat(self) -> SeatName: ...
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def error_pattern(self) -> str | None: ...
+
+    @property
+    def blocked_kind(self) -> str | None: ...
+
+    @property
+    def at(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

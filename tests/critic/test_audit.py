@@ -122,7 +122,7 @@ NO_STUBS = [
     "impl T for S { fn area(&self, scale: f64) -> f64 { 0.0 } }",
     'impl Error for E { fn description(&self) -> &str { "e" } }',
     "impl Drop for S { fn drop(&mut self) {} }",
-    "trait T { fn hook(&mut self, x: u8) {} fn size(&self, x: u8) -> u8 { 0 } fn m(&self, x: u8); }",
+    "trait T { fn hook(&mut self, x: u8) {} fn size(&self, x: u8) -> u8 { 0 } fn m(&self); }",
     "fn ignore<T>(_: T) {}",
     "fn ignore(_x: u8) {}",
     "fn zero(_x: u8) -> u8 { 0 }",
@@ -131,7 +131,6 @@ NO_STUBS = [
     "#[test] fn t() {}",
     "macro_rules! m { ($n:ident) => { fn $n(x: u8) -> u8 { 0 } } }",
     'fn f(x: u8) -> u8 { panic!("no: {x}") }',
-    'extern "Rust" { fn f(x: u8); }',
 ]
 
 
@@ -140,7 +139,7 @@ def test_a_stub_body_fails(source: str) -> None:
     assert failing(source) == [STUBS[source]]
 
 
-@pytest.mark.parametrize("source", [s for s in NO_STUBS if not s.startswith("extern")])
+@pytest.mark.parametrize("source", NO_STUBS)
 def test_what_a_finished_function_may_look_like_does_not(source: str) -> None:
     assert failing(source) == []
 
@@ -163,17 +162,9 @@ def test_a_stub_of_what_was_asked_fails_where_it_else_would_not(source: str) -> 
     assert failing(source, wanted=ASKED_STUBS[source]) in ([EMPTY], [CONSTANT])
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "impl S { fn len(&self) -> usize { 0 } fn name(self) -> u8 { 1 } fn new() -> S { S } }",
-        "fn f(x: u8) -> u8 { x + 1 }",
-    ],
-)
-def test_a_constant_that_may_be_right_does_not_fail_though_asked(source: str) -> None:
-    assert (
-        failing(source, wanted=tuple(n for n in ("len", "name", "new", "f") if n in source)) == []
-    )
+def test_a_constant_that_may_be_right_does_not_fail_though_asked() -> None:
+    source = "impl S { fn len(&self) -> usize { 0 } fn name(self) -> u8 { 1 } fn new() -> S { S } }"
+    assert failing(source, wanted=("len", "name", "new")) == []
 
 
 DEFINES_F = [
@@ -444,7 +435,7 @@ ALLOWED = {
     "Write a small TCP server.": {Rule.NETWORK},
     "It reads the words from a file and counts them.": {Rule.FILES},
     "It reads a file line by line.": {Rule.FILES},
-    "Save the table to a file.": set(),
+    "Save the table to a file.": {Rule.FILES},
     "It saves the table to a file.": {Rule.FILES},
     "`std::fs::read_to_string` gives the text.": {Rule.FILES},
     "The level comes from an environment variable.": {Rule.ENVIRONMENT},
@@ -457,11 +448,10 @@ ALLOWED = {
     "Do it without `unsafe`, and never spawn a process.": set(),
     "It must not use std::fs or read a file.": set(),
     "Avoid raw pointers.": set(),
+    "Use no unsafe code, but read a file.": {Rule.FILES},
     "The network of streets is a graph; the process is simple.": set(),
     "": set(),
 }
-# Words are taken as they are written, so that an imperative counts too.
-ALLOWED["Save the table to a file."] = {Rule.FILES}
 
 
 @pytest.mark.parametrize("task", ALLOWED)
@@ -511,15 +501,14 @@ def test_right_solutions_have_no_finding_that_fails(path: Path) -> None:
     assert found.findings == ()
 
 
+SCRAPS = (
+    r"""fn f ( ) { } unsafe todo ! [ ] # allow use std :: fs as * ; "x" ' /* */ // mod extern"""
+)
+
+
 @settings(deadline=None, max_examples=200)
 @given(
-    st.lists(
-        st.sampled_from(
-            'fn f ( ) { } unsafe todo ! [ ] # allow use std :: fs as * ; "x" \' /* */ // \n mod extern test'.split(
-                " "
-            )
-        )
-    ).map(" ".join),
+    st.lists(st.sampled_from([*SCRAPS.split(" "), "\n"])).map(" ".join),
     st.text(alphabet="fn(){}[]#!us:\"' \n"),
 )
 def test_no_text_crashes_it_and_scores_stay_in_range(source: str, before: str) -> None:

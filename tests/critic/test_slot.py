@@ -69,7 +69,7 @@ def test_whatever_a_candidate_did_to_the_copy_is_gone_after_a_sync(
     (slot.tree / "src/lib.rs").write_text("// edited by a build script")
     (slot.tree / "src/new.rs").write_text("// left behind")
     (slot.tree / "locked/inner").mkdir(parents=True)
-    os.chmod(slot.tree / "locked/inner", 0)
+    (slot.tree / "locked/inner").chmod(0)
     (slot.tree / "Cargo.toml").unlink()
     (slot.tree / "Cargo.toml").symlink_to("/etc/passwd")
     slot.sync()

@@ -195,7 +195,8 @@ def test_a_source_counts_lines_from_one() -> None:
 @given(st.text(alphabet="fn(){}[]<>'\"#!;:, ab\n/*=&|x1é"))
 def test_any_text_is_read(text: str) -> None:
     source = Source(text.encode())
-    spans = [(part.start, part.end) for part in (*items(source.syntax), *source.functions)]
+    spans = [(item.start, item.end) for item in items(source.syntax)]
+    spans += [(function.start, function.end) for function in source.functions]
     assert all(0 <= start < end <= len(source.text) for start, end in spans)
     assert len(source.functions) <= text.count("fn")
 

@@ -227,3 +227,41 @@ def test_a_crate_that_is_gone_is_blocked(workshop: Workshop, tmp_path: Path) -> 
     ended = workshop.dispatch("is_even", REPLIES / "is_even.jsonl")
     assert ended.outcome is Outcome.BLOCKED
     assert ended.attempts[-1].review.verdict is Verdict.BLOCKED
+
+
+def test_a_broken_target_is_mended_without_a_model(workshop: Workshop) -> None:
+    nothing = workshop.replies("run_length")
+    ended = workshop.dispatch("run_length", nothing)
+    assert ended.outcome is Outcome.PASS
+    assert ended.seat is SeatName.COMPILER
+    (attempt,) = ended.attempts
+    assert attempt.repaired
+    assert {edit["code"] for edit in attempt.edits}
+    with open_anvil(workshop.anvil) as memory:
+        claims = memory.history().claims
+    assert [(c.seat, c.verdict) for c in claims] == [
+        (SeatName.COMPILER, Verdict.FAIL),
+        (SeatName.COMPILER, Verdict.PASS),
+    ]
+
+
+def test_a_candidate_that_rustc_can_mend_costs_no_second_model_call(workshop: Workshop) -> None:
+    mut = "pub fn is_even(n: i64) -> bool {\n    let r = n;\n    r %= 2;\n    r == 0\n}\n"
+    replay = workshop.replies("is_even", {"reply": fenced(mut)}, {"reply": fenced(RIGHT)})
+    ended = workshop.dispatch("is_even", replay)
+    assert ended.outcome is Outcome.PASS
+    assert (len(ended.attempts), ended.attempts[0].repaired) == (1, True)
+    assert "let mut r" in (workshop.task("is_even").crate / "src/is_even.rs").read_text()
+    with open_anvil(workshop.anvil) as memory:
+        claims = memory.history().claims
+    assert [(c.seat, c.verdict) for c in claims] == [
+        (SeatName.LOCAL, Verdict.FAIL),
+        (SeatName.COMPILER, Verdict.PASS),
+    ]
+
+
+def test_without_repair_the_model_is_asked_again(workshop: Workshop) -> None:
+    mut = "pub fn is_even(n: i64) -> bool {\n    let r = n;\n    r %= 2;\n    r == 0\n}\n"
+    replay = workshop.replies("is_even", {"reply": fenced(mut)}, {"reply": fenced(RIGHT)})
+    ended = workshop.dispatch("is_even", replay, {"repair.enabled": False})
+    assert [a.review.verdict for a in ended.attempts] == [Verdict.FAIL, Verdict.PASS]

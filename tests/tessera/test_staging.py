@@ -28,7 +28,7 @@ def stage(crate: Path, *changes: Change) -> staging.Proposal:
 
 def test_apply_writes_and_undo_restores_byte_for_byte(crate: Path) -> None:
     lib, new = crate / "src/lib.rs", crate / "src/deep/b.rs"
-    os.chmod(lib, 0o640)
+    lib.chmod(0o640)
     before = lib.read_bytes()
     stage(crate, Change(lib, before, b"pub mod a;\r\npub mod b;\r\n"), Change(new, None, b"// b\n"))
     proposal = staging.load(crate.parent / "home", "p1")

@@ -47,7 +47,7 @@ def test_what_was_blocked_is_in_no_denominator() -> None:
 
 def test_the_wilson_interval_is_the_textbook_one() -> None:
     # With n = 11, p = 5/11, z = 1.959964: centre (p + z²/2n) / (1 + z²/n) = 0.46631,
-    # half-width z / (1 + z²/n) · sqrt(p(1 − p)/n + z²/4n²) = 0.25360.
+    # half-width z / (1 + z²/n) · sqrt(p(1 - p)/n + z²/4n²) = 0.25360.
     found = rate(5, 11)
     assert found.interval is not None
     assert found.interval[0] == pytest.approx(0.21271, abs=1e-5)

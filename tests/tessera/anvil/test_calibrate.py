@@ -33,12 +33,10 @@ def claim(verdict: str, dispatch: str | None, seat: str = "local", **rest: Any) 
 
 
 def run(name: str, verdicts: str, target: str = "a.rs") -> list[Claim]:
-    """`F` and `P` are the local model's, `f` and `p` the frontier's, `B` was blocked."""
-    words = {"F": "FAIL", "P": "PASS", "B": "BLOCKED"}
-    return [
-        claim(words[v.upper()], name, "local" if v.isupper() else "frontier", target=target)
-        for v in verdicts
-    ]
+    """`F`, `P` are the local model's, `f`, `p` the frontier's, `c` is mended, `B` blocked."""
+    words = {"F": "FAIL", "P": "PASS", "B": "BLOCKED", "C": "PASS"}
+    seats = {"f": "frontier", "p": "frontier", "c": "compiler"}
+    return [claim(words[v.upper()], name, seats.get(v, "local"), target=target) for v in verdicts]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +47,7 @@ def run(name: str, verdicts: str, target: str = "a.rs") -> list[Claim]:
         pytest.param(["FFFF"], 3, (1, 1, 1, 1, 0, 1), id="one more failure"),
         pytest.param(["FFFFp"], 2, (1, 1, 1, 2, 0, 0), id="the frontier was asked anyway"),
         pytest.param(["FFFP"], 3, (1, 0, 1, 1, 1, 1), id="a pass would be lost"),
+        pytest.param(["FFFFc"], 3, (1, 0, 1, 1, 1, 1), id="a mended one, too"),
         pytest.param(["FP"], 1, (0, 0, 0, 0, 0, 0), id="two attempts are always made"),
         pytest.param(["FFFF", "FFFF"], 4, (2, 1, 1, 2, 0, 2), id="history cuts the next one"),
         pytest.param(["FFFF", "PFFF"], 4, (1, 0, 0, 0, 0, 1), id="a pass resets"),
@@ -86,7 +85,7 @@ def test_without_history_nothing_fires() -> None:
     assert all(found.fired == 0 for found in replay([]))
 
 
-any_runs = st.lists(st.text(st.sampled_from("FPfpB"), max_size=6), max_size=8)
+any_runs = st.lists(st.text(st.sampled_from("FPfpcB"), max_size=6), max_size=8)
 
 
 @given(any_runs)

@@ -70,6 +70,15 @@ class Service:
             self.process = None
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for tests that leave nothing behind."""
+    made = Service(tmp_path_factory.mktemp("shared"))
+    made.start()
+    yield made
+    made.stop()
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     made = Service(tmp_path)
@@ -168,9 +177,9 @@ def test_the_plain_operations_of_the_interface(service: Service) -> None:
     ],
 )
 def test_what_is_refused(
-    service: Service, method: str, path: str, options: dict[str, Any], status: int
+    shared: Service, method: str, path: str, options: dict[str, Any], status: int
 ) -> None:
-    url = f"{service.url}{path}"
+    url = f"{shared.url}{path}"
     with httpx.Client(trust_env=False) as http:
         assert http.request(method, url, **options).status_code == status
 
@@ -205,6 +214,7 @@ def test_other_machines_need_a_token_and_a_service_needs_a_file(tmp_path: Path) 
         assert words in ended.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_while_the_service_is_away(
     service: Service, client: Client, tmp_path: Path
 ) -> None:
@@ -226,6 +236,7 @@ def test_nothing_is_lost_or_doubled_while_the_service_is_away(
     assert not client.waiting
 
 
+@pytest.mark.slow
 def test_what_waits_is_delivered_by_the_next_process(
     service: Service, client: Client, tmp_path: Path
 ) -> None:
@@ -308,6 +319,7 @@ def test_a_line_that_a_crash_cut_off_does_no_harm(tmp_path: Path) -> None:
     assert spool.empty
 
 
+@pytest.mark.slow
 def test_an_address_where_no_anvil_is_says_so(tmp_path: Path) -> None:
     with (
         Client("http://127.0.0.1:9", spool=tmp_path / "spool") as client,
@@ -316,7 +328,7 @@ def test_an_address_where_no_anvil_is_says_so(tmp_path: Path) -> None:
         client.history()
 
 
-def test_a_url_opens_the_service(service: Service, tmp_path: Path) -> None:
-    with open_anvil(service.url) as anvil:
+def test_a_url_opens_the_service(shared: Service) -> None:
+    with open_anvil(shared.url) as anvil:
         assert isinstance(anvil, Client)
         assert anvil.pre_attempt("/c", "x", "t") == Recollection()

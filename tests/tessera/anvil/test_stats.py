@@ -83,6 +83,14 @@ def test_first_try_and_final_rates_leave_out_what_was_blocked() -> None:
     assert found["seats"]["frontier"]["passed"] == 1
 
 
+def test_what_the_compiler_seat_mended_counts_as_one_attempt() -> None:
+    mended = [failed("a", attempt=1), claim("PASS", "a", "compiler", attempt=1)]
+    found = as_json(summarise(mended))
+    assert (found["first_try"]["passed"], found["first_try"]["of"]) == (1, 1)
+    later = [failed("b", attempt=1), claim("PASS", "b", "compiler", attempt=2)]
+    assert as_json(summarise(later))["first_try"]["passed"] == 0
+
+
 def test_nothing_recorded_gives_no_rate() -> None:
     found = as_json(summarise([]))
     assert found["first_try"] == {"rate": None, "passed": 0, "of": 0, "interval": None}
