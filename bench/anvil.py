@@ -2,7 +2,8 @@
 
 Run as `python -m bench.anvil`. Fills a database the way dispatches do, fifty claims a
 target, then asks and tells it at random targets. The figures are those of one process on
-the disk that `--folder` names; `--out` writes them as JSON.
+the disk that `--folder` names; `--out` writes them as JSON. A bare commit of one row, made
+in turn with the others, says what the disk and the machine allow at that moment.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import argparse
 import hashlib
 import json
 import random
+import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -48,6 +51,8 @@ class Figures:
     pre_p99_ms: float
     post_p50_ms: float
     post_p99_ms: float
+    bare_p50_ms: float
+    bare_p99_ms: float
     bytes_per_claim: float
 
 
@@ -92,15 +97,26 @@ def measured(path: Path, claims: int) -> Figures:
             anvil.record([made_up(number, targets, chance) for number in numbers])
         fill = claims / (time.perf_counter() - began)
     size = path.stat().st_size
-    with open_anvil(path) as anvil:
-        asked, told = zip(*_rounds(anvil, claims, targets, chance), strict=True)
-    pre, post = (statistics.quantiles(times, n=100) for times in (asked, told))
-    return Figures(claims, fill, pre[49], pre[98], post[49], post[98], size / claims)
+    with open_anvil(path) as anvil, _bare(path.with_suffix(".bare")) as bare:
+        rounds = _rounds(anvil, bare, claims, targets, chance)
+        columns = zip(*rounds, strict=True)
+        pre, post, raw = (statistics.quantiles(times, n=100) for times in columns)
+    times = (pre[49], pre[98], post[49], post[98], raw[49], raw[98])
+    return Figures(claims, fill, *times, size / claims)
+
+
+def _bare(path: Path) -> closing[sqlite3.Connection]:
+    """A database with one table and Anvil's settings."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE rows (text)")
+    return closing(connection)
 
 
 def _rounds(
-    anvil: Anvil, claims: int, targets: int, chance: random.Random
-) -> Iterator[tuple[float, float]]:
+    anvil: Anvil, bare: sqlite3.Connection, claims: int, targets: int, chance: random.Random
+) -> Iterator[tuple[float, float, float]]:
     for number in range(claims, claims + ROUNDS):
         claim = made_up(chance.randrange(10**9), targets, chance)
         began = time.perf_counter()
@@ -108,8 +124,10 @@ def _rounds(
         asked = time.perf_counter()
         anvil.post_attempt(claim)
         told = time.perf_counter()
+        bare.execute("INSERT INTO rows VALUES (?)", (claim.prompt_hash,))
+        done = time.perf_counter()
         if number >= claims + 100:  # the first ones open the file
-            yield 1000 * (asked - began), 1000 * (told - asked)
+            yield 1000 * (asked - began), 1000 * (told - asked), 1000 * (done - told)
 
 
 def verdicts(small: Figures, large: Figures) -> dict[str, tuple[float, float]]:
@@ -134,10 +152,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         small, large = (measured(Path(folder, f"{n}.db"), n) for n in given.sizes)
     goals = verdicts(small, large)
-    lines = ["claims     fill/s  pre p50  p99 ms  post p50  p99 ms  bytes/claim"]
+    lines = ["claims     fill/s  pre p50  p99 ms  post p50  p99 ms  bare p50  p99 ms  bytes/claim"]
     lines += [
         f"{f.claims:<9,}  {f.fill:6,.0f}  {f.pre_p50_ms:7.2f}  {f.pre_p99_ms:6.2f}"
-        f"  {f.post_p50_ms:8.2f}  {f.post_p99_ms:6.2f}  {f.bytes_per_claim:11.0f}"
+        f"  {f.post_p50_ms:8.2f}  {f.post_p99_ms:6.2f}"
+        f"  {f.bare_p50_ms:8.2f}  {f.bare_p99_ms:6.2f}  {f.bytes_per_claim:11.0f}"
         for f in (small, large)
     ]
     lines += [

@@ -11,6 +11,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -147,10 +148,13 @@ class Judge:
 
     def _stages(self, candidate: bytes, clock: dict[str, float]) -> Review:
         baseline = self._baseline or rulings.Baseline()
-        with _timed(clock, Stage.CHECK):
-            checked = self._check(Stage.CHECK)
+        # The audit needs nothing of cargo's, so it is done while cargo works.
+        with ThreadPoolExecutor(1) as beside:
+            auditing = beside.submit(self._audit, candidate)
+            with _timed(clock, Stage.CHECK):
+                checked = self._check(Stage.CHECK)
+            found = auditing.result()
         facts = self._facts(checked)
-        found = self._audit(candidate)
         ruling = rulings.after_check(checked, baseline, facts)
         ruling = ruling or rulings.after_audit(found, self.target)
         warnings = 0
@@ -328,6 +332,7 @@ class Judge:
             before=None if before is None else before.decode("utf-8", "replace"),
             wanted=self.assignment.wanted,
             task=self.assignment.task,
+            allow=self.settings.allow,
         )
 
 

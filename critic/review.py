@@ -35,13 +35,17 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class CriticSettings:
-    """Limits of the critic, in seconds and bytes; `sandbox` is `auto`, `require` or `off`."""
+    """Limits of the critic, in seconds and bytes; `sandbox` is `auto`, `require` or `off`.
+
+    `allow` names rules of the audit that must not fail a candidate.
+    """
 
     check_seconds: float = 120.0
     test_seconds: float = 60.0
     fetch_seconds: float = 120.0
     memory_bytes: int = 4 << 30
     sandbox: str = "auto"
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -190,11 +190,12 @@ def after_audit(audit: Audit, target: Path) -> Review | None:
         return None
     lead = failing[0]
     rules = sorted({finding.rule for finding in failing})
+    tampering = any(rule.startswith("tests_") for rule in rules)
     return Review(
         Verdict.FAIL,
-        kind=str(lead.axis),
-        error_pattern=lead.rule,
-        root_cause=str(lead.axis),
+        kind="tampering" if tampering else lead.axis.value,
+        error_pattern=lead.rule.value,
+        root_cause=lead.axis.value,
         signature="audit:" + ",".join(rules),
         stage=Stage.AUDIT,
         evidence=tuple(Evidence(f.rule, f"{target}:{f.line}: {f.text}") for f in failing),

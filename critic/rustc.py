@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from critic.depinfo import parse as parse_dep_info
 from critic.diagnostics import from_messages
@@ -81,7 +82,9 @@ class Compiler:
             limits=self.limits,
             sandbox=self.sandbox,
         )
-        return Compilation(ended.ok and self._was_compiled(), from_messages(ended.messages))
+        return Compilation(
+            ended.ok and self._was_compiled(), from_messages(map(_at_call_sites, ended.messages))
+        )
 
     def _was_compiled(self) -> bool:
         if self.dep_info is None:
@@ -90,6 +93,27 @@ class Compiler:
             return False
         inputs = parse_dep_info(self.dep_info.read_text("utf-8", "replace"))
         return any((self.cwd / name).resolve() == self.path.resolve() for name in inputs)
+
+
+def _at_call_sites(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message with places inside std's macros moved to where the file calls them.
+
+    rustc points at the text of `format!` itself; what can be mended is the call.
+    """
+    spans = message.get("spans")
+    if not isinstance(spans, list):
+        return message
+    return {**message, "spans": [_at_call_site(span) for span in spans]}
+
+
+def _at_call_site(span: Mapping[str, Any]) -> Mapping[str, Any]:
+    outer = span
+    while not Path(outer["file_name"]).is_file() or outer["file_name"].startswith("/rustc/"):
+        if not outer.get("expansion"):
+            return span
+        outer = outer["expansion"]["span"]
+    kept = {key: span[key] for key in ("label", "is_primary", "expansion")}
+    return span if outer is span else {**outer, **kept}
 
 
 def stand_alone(

@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
+from critic.findings import Rule
 from tessera.errors import InputError
 from tessera.records import Carry, ModelSettings, Settings
-from tessera.schema import Schema, choice, kind_of, number, read_values, switch, whole, word
-from tessera.toml import Wrong, read_toml
+from tessera.schema import Schema, choice, kind_of, number, read_values, switch, whole, word, words
+from tessera.toml import Wrong, did_you_mean, read_toml
 
 FILE_NAME = "tessera.toml"
 
@@ -156,6 +157,18 @@ SEAT: Schema = {
     "patience": number(0, DAY),
     "profile": _profile,
 }
+
+
+def _rules(value: object) -> tuple[str, ...]:
+    """Names of the audit's rules."""
+    found = words(value)
+    for name in found:
+        if name not in tuple(Rule):
+            known = did_you_mean(name, tuple(Rule)) or f"the rules are {', '.join(Rule)}"
+            raise Wrong(f"there is no rule {name}", known)
+    return found
+
+
 SCHEMA: Schema = {
     **{f"local.{key}": reader for key, reader in SEAT.items()},
     **{f"frontier.{key}": reader for key, reader in SEAT.items()},
@@ -171,6 +184,7 @@ SCHEMA: Schema = {
     "critic.fetch_seconds": number(0.1, DAY),
     "critic.memory": _memory,
     "critic.sandbox": choice("auto", "require", "off"),
+    "critic.allow": _rules,
     "anvil.path": _anvil,
     "cache.path": word,
 }

@@ -21,7 +21,6 @@ from critic.rustc import stand_alone
 from critic.toolchain import ToolchainMissing, find_toolchain
 from tessera.errors import InputError
 from tessera.exits import Exit
-from tessera.staging import write_atomically
 from tessera.views import console_for, print_json
 
 
@@ -56,13 +55,15 @@ def repair(path: Path, target: str | None, edition: str, write: bool, as_json: b
             print_json({"compiles": None, "blocked": str(error)})
         sys.exit(Exit.BLOCKED)
     if write and found.compiles and found.edits:
+        from tessera.staging import write_atomically
+
         write_atomically(file, found.source)
     if as_json:
         print_json(repair_json(found))
     else:
-        console.print(_sentence(found, file, written=write), markup=False)
+        console.print(_sentence(found, file, written=write), markup=False, soft_wrap=True)
         for edit in found.edits:
-            console.print(_line(edit, before), markup=False)
+            console.print(_line(edit, before), markup=False, soft_wrap=True)
     sys.exit(Exit.DONE if found.compiles else Exit.FAIL)
 
 
@@ -145,7 +146,8 @@ def _sentence(found: Repair, file: Path, *, written: bool) -> str:
             f"{found.errors_after} of {found.errors_before} errors are left"
         )
     done = "was repaired" if written else "can be repaired (--write does it)"
-    return f"{file} {done}: {len(found.edits)} edits; only the compiler vouches for them"
+    edits = "1 edit" if len(found.edits) == 1 else f"{len(found.edits)} edits"
+    return f"{file} {done}: {edits}; only the compiler vouches for it"
 
 
 def _line(edit: Edit, source: bytes) -> str:

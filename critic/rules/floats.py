@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from critic.review import Diagnostic
-from critic.rules.source import Parts, Source, enclosing, field, method_call, replace, wrap
+from critic.rules.source import (
+    Parts,
+    Source,
+    descendants,
+    enclosing,
+    field,
+    method_call,
+    replace,
+    wrap,
+)
 from critic.rules.types import INTEGERS
 
 _FLOAT_METHODS = frozenset(
@@ -113,3 +122,29 @@ def compare_floats(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     word = source.text(call.name)
     if word == "cmp" and re.search(r"`&*(?:f64|f32|\{float\})`", diagnostic.message):
         yield (replace(call.name, "total_cmp"),)
+
+
+def float_accumulator(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`let mut sum = 0` to which floats are added: `0.0`, also within `vec![0; n]`."""
+    match = re.match(
+        r"cannot (?:\w+)-assign `(?:&*f64)` (?:to|from) `\{integer\}`|"
+        r"cannot (?:\w+)-assign `\{integer\}` by `f64`",
+        diagnostic.message,
+    )
+    span = diagnostic.primary
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    target = field(enclosing(node, "compound_assignment_expr"), "left")
+    function = enclosing(node, "function_item")
+    if match is None or target is None or function is None:
+        return
+    name = re.match(r"\*?(\w+)", source.text(target))
+    for bound in descendants(function, "let_declaration"):
+        pattern, value = field(bound, "pattern"), field(bound, "value")
+        if pattern is None or value is None or name is None:
+            continue
+        if source.text(pattern).removeprefix("mut ") != name[1]:
+            continue
+        while value.type == "array_expression" and value.named_children:
+            value = value.named_children[0]
+        if value.type == "integer_literal" and source.text(value).isdigit():
+            yield ((value.end_byte, value.end_byte, ".0"),)

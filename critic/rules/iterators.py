@@ -118,7 +118,13 @@ def missing_type(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
             for kind in ("String", "Vec<_>") if added else ("Vec<_>", "String"):
                 yield _turbofish(call, kind)
         else:
-            yield from (_turbofish(call, name) for name in _likely_numbers(source, call.call))
+            said = re.findall(r"(?:Sum|Product)<&*(\w+)>", " ".join(_remarks(diagnostic)))
+            likely = [*(n for n in said if n in NUMBERS), *_likely_numbers(source, call.call)]
+            yield from (_turbofish(call, name) for name in dict.fromkeys(likely[:4]))
+
+
+def _remarks(diagnostic: Diagnostic) -> Iterator[str]:
+    return (child.message for child in diagnostic.children)
 
 
 def _names(node: Node) -> Iterator[Node]:
@@ -187,3 +193,13 @@ def index_of_iterator(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]
         if value is not None and named == source.text(base) and bound.end_byte < base.start_byte:
             yield wrap(source, value, "{}.collect::<Vec<_>>()")
             return
+
+
+def range_end(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """A float as the end of a range of integers: `2..=root as _`."""
+    span = diagnostic.primary
+    node = None if span is None else source.expression(span.byte_start, span.byte_end)
+    if node is None or span is None or span.label != "expected integer, found `f64`":
+        return
+    if node.parent is not None and node.parent.type == "range_expression":
+        yield wrap(source, node, "{} as _")

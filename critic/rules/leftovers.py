@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from critic.review import Diagnostic, Span
 from critic.rules.source import Parts, Source, descendants, field
+from critic.tokens import tokens
 
 _OPEN, _CLOSE = b"([{", b")]}"
 
@@ -310,6 +311,27 @@ def closing_brace(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     start, end = _line(source, span.byte_start)
     if source.content[start:end].strip() == b"}":
         yield ((span.byte_start, span.byte_end, ""),)
+
+
+def unclosed(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """A `}` too few: before the next item that starts a line, else at the end."""
+    if diagnostic.message != "this file contains an unclosed delimiter":
+        return
+    stack: list[bytes] = []
+    for token in tokens(source.content):
+        text = source.content[token.start : token.end]
+        starts_line = source.content[token.start - 1 : token.start] in (b"", b"\n")
+        if stack and starts_line and text in (b"fn", b"pub", b"struct", b"impl", b"enum", b"#"):
+            if set(stack) == {b"{"}:
+                yield ((token.start, token.start, "}\n" * len(stack)),)
+            return
+        if text in (b"(", b"[", b"{"):
+            stack.append(text)
+        elif text in (b")", b"]", b"}") and stack:
+            stack.pop()
+    if stack and set(stack) == {b"{"}:
+        end = len(source.content)
+        yield ((end, end, "\n" + "}\n" * len(stack)),)
 
 
 def _items(root: Node) -> Iterator[Node]:

@@ -256,3 +256,16 @@ def number_method(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
             yield wrap(source, call.receiver, "{}.to_string()")
         else:
             yield (replace(call.name, "to_string"),)
+
+
+def join_shown(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`numbers.join(",")`: the numbers as texts first."""
+    match = re.match(
+        r"the method `join` exists for [\w ]+ `&?(?:Vec<|\[)(\w+)(?:>|\])`", diagnostic.message
+    )
+    span = diagnostic.primary
+    call = None if span is None else method_call(source, span.byte_start, span.byte_end)
+    if match is None or call is None or match[1] not in NUMBERS | {"char"}:
+        return
+    at = call.receiver.end_byte
+    yield ((at, at, ".iter().map(|x| x.to_string()).collect::<Vec<_>>()"),)

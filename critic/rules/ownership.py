@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from critic.review import Diagnostic
-from critic.rules.source import Parts, Source, enclosing, field, wrap
+from critic.rules.source import Parts, Source, ancestors, descendants, enclosing, field, wrap
 
 
 def clone_borrowed(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
@@ -22,6 +24,9 @@ def clone_borrowed(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
         if span.primary and label.startswith("move out of"):
             yield wrap(source, node, "{}.clone()")
         elif not span.primary and re.match(r"immutable borrow|borrow of|`.*` is borrowed", label):
+            bound = field(enclosing(node, "let_declaration"), "value")
+            if bound is not None and bound != node:
+                yield wrap(source, bound, "{}.clone()")
             target = field(node, "value") if node.type == "reference_expression" else node
             if target is not None:
                 yield wrap(source, target, "{}.clone()")
@@ -66,6 +71,8 @@ def own_copy(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     span = diagnostic.primary
     node = None if span is None else source.covering(span.byte_start, span.byte_end)
     function = enclosing(node, "function_item")
+    if match is not None and function is not None:
+        yield from _own_local_copy(source, function, match[1])
     body, parameters = field(function, "body"), field(function, "parameters")
     if (
         match is None
@@ -111,6 +118,90 @@ def assign_into_map(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
             (held.end_byte, key.start_byte, f".get_mut({sign}"),
             (key.end_byte, left.end_byte, ").unwrap()"),
         )
+
+
+def _own_local_copy(source: Source, function: Node, name: str) -> Iterator[Parts]:
+    """`let mut w = v.clone()` of a slice is a slice again: `v.to_vec()`."""
+    for bound in descendants(function, "let_declaration"):
+        pattern, value = field(bound, "pattern"), field(bound, "value")
+        if pattern is None or value is None or not source.text(value).endswith(".clone()"):
+            continue
+        if source.text(pattern) == name:
+            yield ((value.end_byte - len("clone()"), value.end_byte, "to_vec()"),)
+
+
+def clone_key(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`sort_by_key(|x| &x.name)`: a key can't borrow from its element; it is a clone."""
+    span = diagnostic.primary
+    if span is None or diagnostic.message != "lifetime may not live long enough":
+        return
+    node = source.expression(span.byte_start, span.byte_end)
+    call = enclosing(enclosing(node, "closure_expression"), "call_expression")
+    name = field(field(call, "function"), "field")
+    if node is None or name is None or not source.text(name).endswith("_by_key"):
+        return
+    if node.type == "reference_expression":
+        yield (
+            (node.start_byte, node.start_byte + 1, ""),
+            (node.end_byte, node.end_byte, ".clone()"),
+        )
+    else:
+        yield wrap(source, node, "{}.clone()")
+
+
+_BOUND_PATHS = {
+    "Hash": "std::hash::Hash", "Debug": "std::fmt::Debug", "Display": "std::fmt::Display",
+    "Eq": "Eq", "PartialEq": "PartialEq", "Ord": "Ord", "PartialOrd": "PartialOrd",
+    "Clone": "Clone", "Copy": "Copy", "Default": "Default",
+}  # fmt: skip
+
+
+def missing_bounds(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`K: Eq` and `K: Hash` that a method asks for: bounds of the parameters around it."""
+    if not diagnostic.message.endswith("but its trait bounds were not satisfied"):
+        return
+    said = re.findall(r"`(\w+): (?:\w+::)*(\w+)`", " ".join(c.message for c in diagnostic.children))
+    span = diagnostic.primary
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    wanted: dict[str, list[str]] = {}
+    for name, bound in said:
+        if bound in _BOUND_PATHS:
+            wanted.setdefault(name, []).append(_BOUND_PATHS[bound])
+    parts: list[tuple[int, int, str]] = []
+    for above in ancestors(node):
+        parameters = field(above, "type_parameters")
+        for parameter in [] if parameters is None else parameters.named_children:
+            text = source.text(parameter)
+            bounds = wanted.pop(text.split(":")[0].strip(), None)
+            if bounds:
+                joint = " + " if ":" in text else ": "
+                parts.append((parameter.end_byte, parameter.end_byte, joint + " + ".join(bounds)))
+    if parts and not wanted:
+        yield tuple(parts)
+
+
+def missing_associated_type(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`impl Add` without its `Output`, `impl Iterator` without its `Item`: from the method."""
+    match = re.fullmatch(
+        r"not all trait items implemented, missing: `(Output|Item)`", diagnostic.message
+    )
+    span = diagnostic.primary
+    node = None if span is None else source.covering(span.byte_start, span.byte_end)
+    body = field(enclosing(node, "impl_item"), "body")
+    if match is None or body is None:
+        return
+    for method in body.named_children:
+        kind = field(method, "return_type")
+        if method.type != "function_item" or kind is None:
+            continue
+        text = source.text(kind)
+        option = re.fullmatch(r"Option<(.+)>", text)
+        if match[1] == "Item" and option is None:
+            continue
+        named = option[1] if option and match[1] == "Item" else text
+        at = body.start_byte + 1
+        yield ((at, at, f"\n    type {match[1]} = {named};"),)
+        return
 
 
 _ITEMS = {

@@ -86,8 +86,6 @@ def is_number(kind: Type) -> bool:
 
 def _numeric(expected: Type, found: Type) -> list[str]:
     stars = "*" * found.refs
-    if expected == Type(0, "{integer}") and found.name in FLOATS:
-        return [f"{stars}{{}} as _"]
     if expected.refs or expected.name not in NUMBERS:
         return []
     if found.name in NUMBERS and found.name != expected.name:
@@ -106,7 +104,7 @@ def _text(expected: Type, found: Type) -> list[str]:
             return ["&{}"]
         if found.name == "char":
             return ["&{}.to_string()"]
-        if found.name == "String" and found.refs > 1:
+        if found.name == "String":
             return ["{}.as_str()"]
         if found.name == "str" and found.refs > 1:
             return ["*" * (found.refs - 1) + "{}"]
@@ -114,8 +112,8 @@ def _text(expected: Type, found: Type) -> list[str]:
         return ["&{}.as_str()"]
     if want == (1, "String") and found.name == "str":
         return ["&{}.to_string()"]
-    if want == (0, "char") and have == (0, "u8"):
-        return ["{} as char"]
+    if want == (0, "char") and found.name == "u8":
+        return ["*" * found.refs + "{} as char"]
     if want == (0, "u8") and have == (0, "char"):
         return ["{} as u8"]
     if expected.refs == 0 and expected.name in INTEGERS and found.name == "char":
@@ -132,6 +130,8 @@ def _cased(expected: Type, found: Type) -> list[str]:
 
 
 def _references(expected: Type, found: Type) -> list[str]:
+    if expected == Type(0, "{integer}") and found.name in INTEGERS and found.refs:
+        return ["*" * found.refs + "{}"]
     if expected.bare != found.bare:
         return []
     if expected.refs < found.refs:
@@ -197,11 +197,8 @@ def _held(expected: Type, found: Type) -> list[str]:
     if expected.name in ("Option", "()", "bool", "Self") or expected.name.startswith("{"):
         return []
     held = read(found.arguments[0])
-    if held == expected:
-        return ["{}.unwrap()"]
-    if held.bare == expected.bare and held.refs == expected.refs + 1:
-        return ["*{}.unwrap()"] if expected.name in COPIES else ["{}.unwrap().clone()"]
-    return [f"{{}}.unwrap() as {expected.name}"] if {held.name, expected.name} <= NUMBERS else []
+    ways = ["{}"] if held == expected else conversions(expected, held)
+    return [way.replace("{}", "{}.unwrap()") for way in ways[:2]]
 
 
 def element_step(expected: tuple[str, ...], found: tuple[str, ...]) -> str | None:

@@ -8,6 +8,7 @@ model wrote, since its provider may forbid training on it.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from tessera.anvil.claims import as_line
 from tessera.anvil.interface import Anvil
 from tessera.records import Claim, SeatName
 
-FORMATS = ("jsonl", "sft", "dpo")
+ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 Messages = list[dict[str, str]]
 
 
@@ -78,19 +79,12 @@ def _answer(text: str) -> Messages:
 
 
 def _messages(prompt: str) -> Messages:
-    """A stored prompt as messages: it may be a JSON list of them, or one plain text."""
-    try:
-        data = json.loads(prompt)
-    except json.JSONDecodeError:
-        data = None
-    if isinstance(data, list) and data and all(_is_message(entry) for entry in data):
-        return [{"role": entry["role"], "content": entry["content"]} for entry in data]
-    return [{"role": "user", "content": prompt}]
-
-
-def _is_message(entry: object) -> bool:
-    return (
-        isinstance(entry, dict)
-        and isinstance(entry.get("role"), str)
-        and isinstance(entry.get("content"), str)
-    )
+    """The messages of a stored prompt, which stand under lines that name their roles."""
+    if not ROLE.match(prompt):
+        return [{"role": "user", "content": prompt}]
+    _, *parts = ROLE.split(prompt)
+    contents = [*(text.removesuffix("\n") for text in parts[1:-1:2]), parts[-1]]
+    return [
+        {"role": role, "content": content}
+        for role, content in zip(parts[::2], contents, strict=True)
+    ]

@@ -39,7 +39,7 @@ CREATE TABLE tasks (
 ) STRICT;
 
 CREATE TABLE claims (             -- one a judged candidate, in the order they were recorded
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,       -- rises: nothing is ever deleted
     file INTEGER NOT NULL REFERENCES files (id),
     task INTEGER NOT NULL REFERENCES tasks (id),
     seat TEXT NOT NULL CHECK (seat IN ('compiler', 'local', 'frontier')),
@@ -81,7 +81,7 @@ CREATE TABLE dispatches (         -- one task through the seats
 ) STRICT;
 
 CREATE TABLE events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,       -- rises: nothing is ever deleted
     dispatch TEXT NOT NULL,
     at TEXT NOT NULL,
     kind TEXT NOT NULL,

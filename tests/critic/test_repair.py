@@ -246,3 +246,5 @@ def test_a_missing_macro_is_a_missing_name() -> None:
         progress(error(None, message="cannot find macro `float` in this scope")) is Progress.NAMES
     )
     assert progress(error(None, message="expected `;`")) is Progress.SYNTAX
+    lifetime = error(None, message="lifetime may not live long enough")
+    assert progress(lifetime) is Progress.BORROWS

@@ -44,14 +44,17 @@ CLAIMS = [
     claim("BLOCKED", "plain", "fn f() {}"),
     claim("FAIL", "plain", None),
 ]
-CHAT = [{"role": "system", "content": "Write Rust."}, {"role": "user", "content": "Write c."}]
+CHAT = [
+    {"role": "system", "content": "Write Rust.\n"},
+    {"role": "user", "content": "Write c.\n"},
+]
 
 
 @pytest.fixture
 def anvil(tmp_path: Path) -> Iterator[Anvil]:
     with open_anvil(tmp_path / "anvil.db") as opened:
         opened.put_prompt("plain", "Write a.", False)
-        opened.put_prompt("chat", json.dumps(CHAT), False)
+        opened.put_prompt("chat", "[system]\nWrite Rust.\n\n[user]\nWrite c.\n", False)
         opened.put_prompt("private", "The password is …", True)
         opened.record(CLAIMS)
         yield opened

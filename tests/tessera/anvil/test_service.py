@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tessera.anvil import Anvil, ClaimError, StorageError, open_anvil
 from tessera.anvil.client import Client
 from tessera.anvil.spool import Spool, Write
 from tessera.records import Claim, Event, Outcome, Recollection, SeatName
+from tests.tessera.conftest import FIXTURES, Watching, Workshop
 
 pytest.importorskip("fastapi")
 
@@ -332,3 +333,56 @@ def test_a_url_opens_the_service(shared: Service) -> None:
     with open_anvil(shared.url) as anvil:
         assert isinstance(anvil, Client)
         assert anvil.pre_attempt("/c", "x", "t") == Recollection()
+
+
+REPLIES = FIXTURES / "replies" / "string_utils.jsonl"
+
+
+@pytest.mark.slow
+def test_a_dispatch_is_remembered_by_a_service_as_by_a_file(
+    service: Service, workshop: Workshop
+) -> None:
+    flags = {"anvil.path": service.url}
+    ended = workshop.dispatch("string_utils", REPLIES, flags)
+    assert ended.outcome is Outcome.PASS
+    service.stop()
+    with open_anvil(service.database) as kept:
+        claims = kept.history().claims
+        assert [c.verdict for c in claims] == [a.review.verdict for a in ended.attempts]
+        assert (kept.get_dispatch(ended.id) or {})["outcome"] == "pass"
+        assert {claim.prompt_hash for claim in claims} <= {
+            event.data["prompt"] for _, event in kept.events() if event.kind == "prompt_sent"
+        }
+        assert all(kept.get_prompt(claim.prompt_hash or "") for claim in claims)
+        assert kept.get_proposal(ended.proposal or "") is not None
+
+
+@dataclass
+class Killing(Watching):
+    """Kills the service once the first attempt was judged."""
+
+    service: Service | None = None
+
+    def on_event(self, event: Event) -> None:
+        super().on_event(event)
+        if event.kind == "judged" and self.service is not None:
+            self.service.stop(signal.SIGKILL)
+            self.service = None
+
+
+@pytest.mark.slow
+def test_a_service_that_goes_away_mid_run_misses_nothing(
+    service: Service, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(workshop.root / "data"))
+    flags = {"anvil.path": service.url}
+    with pytest.raises(StorageError, match="doesn't answer") as error:
+        workshop.dispatch("string_utils", REPLIES, flags, watching=Killing(service=service))
+    assert error.value.retryable
+    service.start()
+    with open_anvil(service.url) as anvil:
+        assert anvil.pre_attempt("/c", "a", "t") == Recollection()
+        (claim,) = anvil.history().claims
+        events = [event.kind for _, event in anvil.events(dispatch=claim.dispatch)]
+        assert events.count("judged") == 1
+        assert (anvil.get_dispatch(claim.dispatch or "") or {})["outcome"] == "interrupted"
