@@ -153,8 +153,12 @@ class Judge:
             auditing = beside.submit(self._audit, candidate)
             with _timed(clock, Stage.CHECK):
                 checked = self._check(Stage.CHECK)
+                facts = self._facts(checked)
+                if checked.ok and facts.stale:
+                    self.slot.place(self.target, candidate)
+                    checked = self._check(Stage.CHECK)
+                    facts = self._facts(checked)
             found = auditing.result()
-        facts = self._facts(checked)
         ruling = rulings.after_check(checked, baseline, facts)
         ruling = ruling or rulings.after_audit(found, self.target)
         warnings = 0
@@ -292,7 +296,7 @@ class Judge:
             argv += ["--package", self._specification(self.crate.member)]
         seconds = self.settings.fetch_seconds if fetching else self.settings.check_seconds
         environment = self.toolchain.fetch_environment if fetching else self.toolchain.environment
-        return run(
+        result = run(
             [*argv, *flags],
             cwd=self.slot.directory,
             env=self._environment(environment),
@@ -301,6 +305,8 @@ class Judge:
             sandbox=self.sandbox.online() if fetching else self.sandbox,
             cancel=self._cancelled,
         )
+        self.slot.ran()
+        return result
 
     def _specification(self, member: Member) -> str:
         """A package as cargo names it, so that no other can be taken for it."""
@@ -316,12 +322,14 @@ class Judge:
         target = (self.slot.tree / self.target).resolve()
         roots = (self.slot.root, self.slot.directory)
         artifacts = [m for m in checked.messages if m.get("reason") == "compiler-artifact"]
+        reading = [m for m in artifacts if target in inputs_of(m, roots)]
         lacking = self._missing_declaration()
         return rulings.Facts(
             tree=self.slot.tree.resolve(),
             root=self.slot.root.resolve(),
             target=self.target,
-            reached=any(target in inputs_of(m, roots) for m in artifacts if not m.get("fresh")),
+            reached=any(not message.get("fresh") for message in reading),
+            stale=bool(reading) and all(message.get("fresh") for message in reading),
             missing_line=None if lacking is None else f"`{lacking[1]}` in {lacking[0]}",
         )
 

@@ -331,7 +331,8 @@ def _follow(child: subprocess.Popen[bytes], streams: list[_Stream], watch: _Watc
             limit = watch.breach(sum(stream.printed for stream in streams))
             if limit:
                 return _finish(streams, limit)
-            if not ready and child.poll() is not None:
+            # The look may have taken long: what the child printed meanwhile is read first.
+            if not ready and child.poll() is not None and not selector.select(0):
                 break  # Something else holds the pipes open; it is ended with the tree.
     return _finish(streams, None)
 

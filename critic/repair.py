@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from critic.edits import Applicability, Edit, EditError, EditSet, apply, combine, compose, fits
-from critic.progress import Compilation, Score, score
+from critic.progress import Compilation, Progress, Score, progress, score
 from critic.review import Diagnostic
 from critic.rules import propose
 from critic.rules.never import leaves_holes
@@ -147,6 +147,7 @@ class _Search:
         self.seen: dict[bytes, Compilation] = {}
         self.counts: Counter[tuple[str, str]] = Counter()
         self.refused: _State | None = None
+        self.last: Source | None = None
 
     def run(self) -> Repair:
         """Best first: the text with the best score is worked on; dead ends give way."""
@@ -180,12 +181,19 @@ class _Search:
 
     def _first(self) -> Compilation:
         """What is wrong at the start, asked without the tests' bodies where those are long."""
-        short = blank_tests(Source(self.source, self.file))
+        short = blank_tests(self._source(self.source))
         if short.count(b" ") - self.source.count(b" ") > len(self.source) // 4:
             compilation = self._compiled(short)
-            if compilation.errors:
+            # A lint may speak of what only the tests use.
+            if any(progress(error) is not Progress.LINTS for error in compilation.errors):
                 self.seen[self.source] = compilation
         return self._compiled(self.source)
+
+    def _source(self, text: bytes) -> Source:
+        """The text as rules see it; parsed once."""
+        if self.last is None or self.last.content != text:
+            self.last = Source(text, self.file)
+        return self.last
 
     def _compiled(self, source: bytes) -> Compilation:
         if source not in self.seen:
@@ -231,7 +239,7 @@ class _Search:
 
     def _problems(self, state: _State) -> list[_Problem]:
         """The errors, those of one kind together, each with its edits."""
-        source = Source(state.source, self.file)
+        source = self._source(state.source)
         protected = test_regions(source)
         if self.protect is not None:
             protected += self.protect(state.source)

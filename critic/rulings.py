@@ -39,14 +39,15 @@ class Facts:
     """What is known of a run besides its output.
 
     `tree` is the slot's mirror, `root` the workspace in it, `target` the candidate's path in
-    the tree. `reached` says that a fresh compilation read the target; `missing_line` is the
-    `mod` line that would make it so.
+    the tree. `reached` says that a compilation of this run read the target, `stale` that
+    cargo took an earlier one for good enough; `missing_line` is the `mod` line that is lacking.
     """
 
     tree: Path
     root: Path
     target: Path
     reached: bool
+    stale: bool = False
     missing_line: str | None = None
 
     def place(self, file: str) -> Path:
@@ -345,6 +346,9 @@ def _stopped(run: Run) -> str:
 
 def _unreached(facts: Facts, stage: Stage) -> Review:
     lacking = facts.missing_line
+    if facts.stale:
+        text = f"cargo did not compile {facts.target.as_posix()} anew, though it was changed"
+        return blocked("stale_build", text, stage, retryable=True, rule="artifact_is_fresh")
     advice = f"; {lacking} is missing" if lacking else "; no cargo target that was built reads it"
     text = f"{facts.target.as_posix()} was not compiled{advice}"
     return blocked("unreachable_target", text, stage, rule="not_in_dep_info")

@@ -82,9 +82,8 @@ class Compiler:
             limits=self.limits,
             sandbox=self.sandbox,
         )
-        return Compilation(
-            ended.ok and self._was_compiled(), from_messages(map(_at_call_sites, ended.messages))
-        )
+        messages = (_at_call_sites(message, self.file) for message in ended.messages)
+        return Compilation(ended.ok and self._was_compiled(), from_messages(messages))
 
     def _was_compiled(self) -> bool:
         if self.dep_info is None:
@@ -95,25 +94,25 @@ class Compiler:
         return any((self.cwd / name).resolve() == self.path.resolve() for name in inputs)
 
 
-def _at_call_sites(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message with places inside std's macros moved to where the file calls them.
+def _at_call_sites(message: Mapping[str, Any], file: str) -> Mapping[str, Any]:
+    """The message with places inside foreign macros moved to where the file calls them.
 
     rustc points at the text of `format!` itself; what can be mended is the call.
     """
     spans = message.get("spans")
     if not isinstance(spans, list):
         return message
-    return {**message, "spans": [_at_call_site(span) for span in spans]}
+    return {**message, "spans": [_at_call_site(span, file) for span in spans]}
 
 
-def _at_call_site(span: Mapping[str, Any]) -> Mapping[str, Any]:
+def _at_call_site(span: Mapping[str, Any], file: str) -> Mapping[str, Any]:
     outer = span
-    while not Path(outer["file_name"]).is_file() or outer["file_name"].startswith("/rustc/"):
-        if not outer.get("expansion"):
-            return span
+    while outer.get("file_name") != file and outer.get("expansion"):
         outer = outer["expansion"]["span"]
-    kept = {key: span[key] for key in ("label", "is_primary", "expansion")}
-    return span if outer is span else {**outer, **kept}
+    if outer is span or outer.get("file_name") != file:
+        return span
+    kept = {key: span.get(key) for key in ("label", "is_primary", "expansion")}
+    return {**outer, **kept}
 
 
 def stand_alone(

@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ SKIPPED_DIRECTORIES = frozenset(
     {".git", ".hg", ".svn", ".jj", "node_modules", ".tessera", ".venv", "__pycache__"}
 )
 SLOTS_PER_CRATE = 64
+TICK_NS = 10_000_000
 
 
 class NoFreeSlot(Exception):  # noqa: N818 - an expected end, named for what it says
@@ -107,7 +109,7 @@ class Slot:
         wanted = set(self.overlay)
         self._placed.clear()
         for relative, content in self.overlay.items():
-            _write(self.tree, relative, content)
+            self._write(relative, content)
         for relative, original in _files(self.crate):
             if relative in wanted:
                 continue
@@ -121,6 +123,23 @@ class Slot:
         self._placed.add(relative)
         _make_room(self.tree, relative)
         (self.tree / relative).write_bytes(content)
+        self._stamp(relative)
+
+    def ran(self) -> None:
+        """Note that cargo has run, so that what is written from now on counts as later."""
+        moment = max(self._last_run(), time.time_ns())
+        os.utime(self.path / "lock", ns=(moment, moment))
+
+    def _last_run(self) -> int:
+        return (self.path / "lock").stat().st_mtime_ns
+
+    def _stamp(self, relative: Path) -> None:
+        """Make a file later than the last run, also when the clock was set back since.
+
+        Cargo takes a source for changed only if it is later than the last compilation.
+        """
+        moment = max(time.time_ns(), self._last_run() + TICK_NS)
+        os.utime(self.tree / relative, ns=(moment, moment))
 
     def changes(self) -> tuple[Change, ...]:
         """What the slot would change in the crate: the candidate and the overlay."""
@@ -139,11 +158,20 @@ class Slot:
         if before and before == (_identity(original), _identity(destination)):
             return
         content = original.read_bytes()
-        _write(self.tree, relative, content)
+        self._write(relative, content)
         mode = stat.S_IMODE(original.stat().st_mode) | stat.S_IWUSR | stat.S_IRUSR
         if stat.S_IMODE(destination.stat().st_mode) != mode:
             destination.chmod(mode)
         self._seen[relative] = (_identity(original), _identity(destination))
+
+    def _write(self, relative: Path, content: bytes) -> None:
+        """Write only what differs."""
+        path = self.tree / relative
+        if not path.is_symlink() and path.is_file() and path.read_bytes() == content:
+            return
+        _make_room(self.tree, relative)
+        path.write_bytes(content)
+        self._stamp(relative)
 
     def _remove_others(self, wanted: set[Path]) -> None:
         folders = {parent for path in wanted for parent in path.parents}
@@ -224,15 +252,6 @@ def _identity(path: Path) -> tuple[int, ...]:
     except FileNotFoundError:
         return ()
     return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _write(tree: Path, relative: Path, content: bytes) -> None:
-    """Write only what differs."""
-    path = tree / relative
-    if not path.is_symlink() and path.is_file() and path.read_bytes() == content:
-        return
-    _make_room(tree, relative)
-    path.write_bytes(content)
 
 
 def _make_room(tree: Path, relative: Path) -> None:

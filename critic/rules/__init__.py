@@ -85,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     _rule(ownership.clone_moved, "E0382"),
     _rule(ownership.own_copy, "E0596", "E0594"),
     _rule(ownership.clone_key, None),
+    _rule(ownership.anonymous_lifetime, "E0726"),
     _rule(ownership.missing_bounds, "E0599"),
     _rule(ownership.missing_associated_type, "E0046"),
     _rule(ownership.assign_into_map, "E0594", "E0596"),

@@ -158,7 +158,7 @@ def _nth_char(source: Source, index: Node, kind: Type) -> Iterator[Parts]:
 
 
 def plain_cast(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
-    """`casting `&i32` as `usize` is invalid`: dereference; `u32 as char` by way of u8."""
+    """`casting `&i32` as `usize` is invalid`: dereference; `u32 as char` checked."""
     span = diagnostic.primary
     node = None if span is None else source.expression(span.byte_start, span.byte_end)
     match = re.match(r"casting `(&+)(\w+)` as `\w+` is invalid", diagnostic.message)
@@ -172,7 +172,11 @@ def plain_cast(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     if value is None or target is None:
         return
     if diagnostic.message.startswith("only `u8` can be cast as `char`"):
-        yield wrap(source, value, "{} as u8")
+        bare = source.text(value)
+        if value.type == "parenthesized_expression":
+            bare = bare[1:-1]
+        number = bare if diagnostic.message.endswith("`u32`") else f"({bare}) as u32"
+        yield (replace(node, f"char::from_u32({number}).unwrap()"),)
     match = re.match(
         r"(?:non-primitive cast:|casting) `&?(?:\w+::)*(?:String|str)` as `(\w+)`",
         diagnostic.message,

@@ -156,6 +156,14 @@ _BOUND_PATHS = {
 }  # fmt: skip
 
 
+def anonymous_lifetime(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
+    """`impl Parser` of a type with a lifetime: `impl Parser<'_>`, as rustc says."""
+    for child in diagnostic.children:
+        for span in child.spans:
+            if span.replacement == "<'_>" and span.file == source.file:
+                yield ((span.byte_start, span.byte_end, span.replacement),)
+
+
 def missing_bounds(diagnostic: Diagnostic, source: Source) -> Iterator[Parts]:
     """`K: Eq` and `K: Hash` that a method asks for: bounds of the parameters around it."""
     if not diagnostic.message.endswith("but its trait bounds were not satisfied"):

@@ -63,8 +63,9 @@ CREATE TABLE claims (             -- one a judged candidate, in the order they w
     diff INTEGER REFERENCES contents (id),
     candidate INTEGER REFERENCES contents (id)
 ) STRICT;
-CREATE INDEX claims_of_file ON claims (file);
-CREATE INDEX claims_of_task ON claims (task);
+-- All that the signals look at, so that the newest claims of a file are a few pages to read.
+CREATE INDEX claims_of_file ON claims
+    (file, id, task, seat, verdict, error_pattern, blocked_kind, at, arm);
 
 CREATE TABLE dispatches (         -- one task through the seats
     id TEXT PRIMARY KEY,

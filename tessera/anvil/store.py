@@ -47,11 +47,13 @@ SELECT = """
         claims.tokens_in, claims.tokens_out, claims.cost_usd, claims.seconds, claims.axes,
         claims.prompt_hash, claims.profile, claims.at
         {columns}
-    FROM claims JOIN files ON files.id = claims.file JOIN tasks ON tasks.id = claims.task
-        {joins}
+    FROM {tables} {joins}
 """
-BARE = SELECT.format(columns="", joins="")
+TABLES = """claims JOIN files ON files.id = claims.file
+    JOIN tasks ON tasks.id = claims.task AND tasks.file = claims.file"""
+BARE = SELECT.format(columns="", joins="", tables=TABLES)
 WHOLE = SELECT.format(
+    tables=TABLES,
     columns=", diffs.data AS diff, candidates.data AS candidate",
     joins="""
         LEFT JOIN contents AS diffs ON diffs.id = claims.diff
@@ -67,13 +69,12 @@ TALLIES = """
     LEFT JOIN claims AS newest ON newest.id = tallies.last AND tallies.verdict = 'PASS'
     WHERE tasks.file = :file AND (:arm IS NULL OR tallies.arm = :arm)
 """
-# A short walk down an index.
-NEWEST = """
+# A short walk down an index that holds all of this.
+NEWEST = f"""
     SELECT id, task, seat, verdict, error_pattern, blocked_kind, at FROM claims
-    WHERE {column} = :of AND (:arm IS NULL OR arm = :arm) ORDER BY id DESC LIMIT {limit}
+    WHERE file = :file AND (:task IS NULL OR task = :task) AND (:arm IS NULL OR arm = :arm)
+    ORDER BY id DESC LIMIT {RECENT}
 """
-NEWEST_OF_FILE = NEWEST.format(column="file", limit=RECENT)
-NEWEST_OF_TASK = NEWEST.format(column="task", limit=RECENT)
 SEATS = {seat.value: seat for seat in SeatName}
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
@@ -163,9 +164,7 @@ class Store(Ledger):
 
 
 def _tables(given: dict[str, str]) -> str:
-    if not given:
-        return "claims"
-    return "claims JOIN files ON files.id = claims.file JOIN tasks ON tasks.id = claims.task"
+    return TABLES if given else "claims"
 
 
 def _scalar(connection: sqlite3.Connection, query: str, values: Sequence[object]) -> int:
@@ -201,10 +200,11 @@ def _newest(
 ) -> list[Glance]:
     """The newest claims of the file and, behind those of others, of the task; oldest first."""
     names = dict(connection.execute("SELECT id, name FROM tasks WHERE file = ?", (file,)))
-    rows = connection.execute(NEWEST_OF_FILE, {"of": file, "arm": arm}).fetchall()
+    wanted: dict[str, object] = {"file": file, "arm": arm, "task": None}
+    rows = connection.execute(NEWEST, wanted).fetchall()
     if len(rows) == RECENT and len(names) > 1:
-        of = next((number for number, name in names.items() if name == task), 0)
-        rows += connection.execute(NEWEST_OF_TASK, {"of": of, "arm": arm}).fetchall()
+        wanted["task"] = next((number for number, name in names.items() if name == task), 0)
+        rows += connection.execute(NEWEST, wanted).fetchall()
     return [
         Glance(names[number], SEATS[seat], VERDICTS[verdict], pattern, kind, at)
         for _, number, seat, verdict, pattern, kind, at in sorted(set(rows))

@@ -374,3 +374,15 @@ def test_kept_text_is_bounded_and_complete_below_the_bound(sizes: list[int]) -> 
         assert len(stream.text()) == total
     else:
         assert len(stream.text()) < KEPT_BYTES + 100
+
+
+def test_what_is_printed_during_a_slow_look_is_not_lost(tmp_path: Path) -> None:
+    class Slow(threading.Event):
+        def is_set(self) -> bool:
+            time.sleep(0.3)
+            return False
+
+    argv = ("/bin/sh", "-c", "sleep 0.15; echo last words")
+    env = {"PATH": "/usr/bin:/bin"}
+    found = run(argv, cwd=tmp_path, env=env, stage=Stage.CHECK, limits=Limits(10), cancel=Slow())
+    assert (found.exit_code, found.stdout) == (0, "last words\n")

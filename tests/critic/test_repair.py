@@ -54,6 +54,13 @@ def test_a_file_that_compiles_is_left_as_it_is(mend: Mend) -> None:
     assert (found.compiles, found.source, found.edits, found.rustc_runs) == (True, source, (), 1)
 
 
+def test_what_only_tests_use_is_no_mistake(mend: Mend) -> None:
+    asserts = "    assert_eq!(HashMap::<i32, i32>::new().len(), 0);\n" * 20
+    source = f"#![deny(warnings)]\nuse std::collections::HashMap;\nfn main() {{\n{asserts}}}\n"
+    found = mend(source.encode())
+    assert (found.compiles, found.source) == (True, source.encode())
+
+
 def test_one_mistake_takes_two_runs(mend: Mend) -> None:
     found = mend(b"pub fn f() -> i32 {\n    let x = 1;\n    x += 1;\n    x\n}\n")
     assert found.compiles

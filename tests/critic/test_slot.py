@@ -154,3 +154,13 @@ def test_a_symlinked_crate_and_links_inside_it(tmp_path: Path) -> None:
     with open_slot(crate, tmp_path / "cache") as slot:
         slot.sync()
         assert (slot.tree / "src/linked.rs").read_bytes() == (directory / "src/a.rs").read_bytes()
+
+
+def test_what_is_placed_is_later_than_the_last_run_even_if_the_clock_was_set_back(
+    slot: Slot,
+) -> None:
+    slot.ran()
+    tomorrow = (slot.path / "lock").stat().st_mtime_ns + 86_400 * 10**9
+    os.utime(slot.path / "lock", ns=(tomorrow, tomorrow))
+    slot.place(Path("src/a.rs"), b"// new")
+    assert (slot.tree / "src/a.rs").stat().st_mtime_ns > tomorrow

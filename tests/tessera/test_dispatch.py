@@ -65,7 +65,8 @@ def test_what_passed_is_remembered(workshop: Workshop) -> None:
 
 
 def test_feedback_leads_from_failures_to_a_pass(workshop: Workshop) -> None:
-    ended = workshop.dispatch("string_utils", REPLIES / "string_utils.jsonl")
+    replay = REPLIES / "string_utils.jsonl"
+    ended = workshop.dispatch("string_utils", replay, {"repair.enabled": False})
     assert ended.outcome is Outcome.PASS
     assert [v for v, _ in verdicts(ended)] == ["FAIL", "FAIL", "FAIL", "PASS"]
     assert (
@@ -138,7 +139,7 @@ def test_giving_up_changes_nothing_and_leaves_an_incident(workshop: Workshop) ->
 
 
 def test_the_signal_cuts_the_budget_and_the_frontier_is_asked(workshop: Workshop) -> None:
-    flags: dict[str, object] = {"frontier.model": "replayed"}
+    flags: dict[str, object] = {"frontier.model": "replayed", "repair.enabled": False}
     watching = Watching()
     ended = workshop.dispatch(
         "binary_tree", REPLIES / "binary_tree.jsonl", flags, watching=watching

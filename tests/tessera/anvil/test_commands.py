@@ -129,6 +129,7 @@ def test_odd_text_comes_out_as_it_went_in(shell: Shell) -> None:
     assert shell.json("history")["claims"][0]["candidate"] == "a\0 \ud800 é"
 
 
+@pytest.mark.slow
 def test_statistics_of_something_and_of_nothing(shell: Shell) -> None:
     assert "empty" in shell("stats").stdout
     shell.record(FAILED, {**FAILED, "verdict": "PASS"})
@@ -138,6 +139,7 @@ def test_statistics_of_something_and_of_nothing(shell: Shell) -> None:
         assert words in shown
 
 
+@pytest.mark.slow
 def test_calibrate_writes_only_when_asked(shell: Shell) -> None:
     runs = [
         {**FAILED, "target": f"{n}.rs", "dispatch": str(n), "attempt": attempt}
