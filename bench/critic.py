@@ -32,7 +32,7 @@ DEPENDENCIES = (
     'tokio = { version = "1", features = ["full"] }\n'
     'clap = { version = "4", features = ["derive"] }\n'
     'serde = { version = "1", features = ["derive"] }\n'
-    'serde_json = "1"\nregex = "1"\nrand = "0.8"\nurl = "2"\nchrono = "0.4"\n'
+    'serde_json = "1"\nregex = "1"\nurl = "2"\n'
 )
 FEWEST_PACKAGES = 50
 MODULES = 8
@@ -163,12 +163,33 @@ def fetch(crate: Path, toolchain: Toolchain) -> None:
         raise Unreachable(done.stderr.strip())
 
 
-def bare_check(cargo: Path, crate: Path, number: int, target_dir: Path) -> float:
+@dataclass(frozen=True)
+class Cargo:
+    """A cargo to compare with, the PATH on which it finds rustc, its target directory."""
+
+    program: Path
+    path: str
+    target_dir: Path
+
+
+def cargos(toolchain: Toolchain, folder: Path) -> list[Cargo]:
+    """The toolchain's own, and the one a person's shell finds."""
+    path = os.environ.get("PATH", os.defpath)
+    proxy = Path(shutil.which("cargo", path=path) or toolchain.cargo)
+    return [
+        Cargo(toolchain.cargo, toolchain.environment["PATH"], folder / "target-direct"),
+        Cargo(proxy, path, folder / "target-proxy"),
+    ]
+
+
+def bare_check(cargo: Cargo, crate: Path, number: int) -> float:
     """Seconds that `cargo check` takes for an edit, from the start of cargo to its end."""
     (crate / TARGET).write_bytes(candidate(number))
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(target_dir)}
+    argv = (str(cargo.program), "check")
+    places = {"PATH": cargo.path, "CARGO_TARGET_DIR": str(cargo.target_dir)}
+    environment = {**os.environ, **places}
     began = time.perf_counter()
-    subprocess.run((cargo, "check"), cwd=crate, env=environment, capture_output=True, check=True)
+    subprocess.run(argv, cwd=crate, env=environment, capture_output=True, check=True)
     return time.perf_counter() - began
 
 
@@ -182,21 +203,17 @@ def judged(judge: Judge, number: int) -> float:
     return seconds
 
 
-def in_turn(judge: Judge, bare: Path, cargos: Sequence[Path], rounds: int) -> Times:
+def in_turn(judge: Judge, crate: Path, bare: Sequence[Cargo], rounds: int) -> Times:
     """The same edits for the judge and for each cargo, whose order moves on every round."""
-    times: list[list[float]] = [[] for _ in range(1 + len(cargos))]
-    places = [bare.with_name(f"target-{number}") for number in range(len(cargos))]
-    for number in range(-1, rounds):
+    times: list[list[float]] = [[] for _ in range(1 + len(bare))]
+    for number in range(-1, rounds):  # the one before warms all of them
         for turn in range(len(times)):
             which = (number + turn) % len(times)
             edit = 1_000 + number
-            if which == 0:
-                seconds = judged(judge, edit)
-            else:
-                seconds = bare_check(cargos[which - 1], bare, edit, places[which - 1])
-            if number >= 0:  # the round before warms all of them
+            seconds = judged(judge, edit) if not which else bare_check(bare[which - 1], crate, edit)
+            if number >= 0:
                 times[which].append(seconds)
-    return Times(times[0], times[1], times[2] if len(times) > 2 else [])
+    return Times(*times)
 
 
 def compiled_packages(target_dir: Path) -> dict[str, int]:
@@ -232,18 +249,19 @@ def measure(folder: Path, dependencies: str, bound: float, rounds: int) -> Itera
     folder.mkdir()
     crate = make_crate(folder, dependencies)
     toolchain = find_toolchain(crate)
-    proxy = shutil.which("cargo")
-    cargos = [toolchain.cargo, Path(proxy or toolchain.cargo)]
     if dependencies:
         fetch(crate, toolchain)
     kind = "with dependencies" if dependencies else "without dependencies"
-    bare = folder / "bare" / "measured"
-    shutil.copytree(crate, bare)
+    copy = folder / "bare" / "measured"
+    shutil.copytree(crate, copy)
+    direct, proxy = cargos(toolchain, folder)
+    bare_check(direct, copy, 1)
+    shutil.copytree(direct.target_dir, proxy.target_dir)
     assignment = Assignment(crate, TARGET)
     with open_judge(assignment, CriticSettings(), folder / "cache") as judge:
         judge.prepare()
         before = compiled_packages(judge.slot.target_dir)
-        times = in_turn(judge, bare, cargos, rounds)
+        times = in_turn(judge, copy, (direct, proxy), rounds)
         write_times(kind, times)
         yield Goal(f"verdict / cargo check, {kind}", ratio(times.judge, times.cargo), bound)
         yield Goal(f"the same through the proxy, {kind}", ratio(times.judge, times.proxy), bound)

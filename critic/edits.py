@@ -41,6 +41,17 @@ class Edit:
     applicability: Applicability = Applicability.RULE
     rule: str = ""
 
+    def as_json(self) -> dict[str, str | int | None]:
+        """The edit in the exchange format, with the name of our rule where one made it."""
+        return {
+            "code": self.code,
+            "applicability": self.applicability.value,
+            "rule": self.rule or None,
+            "start": self.start,
+            "end": self.end,
+            "replacement": self.replacement,
+        }
+
     @property
     def place(self) -> tuple[int, int, str]:
         """What the edit does, without who asked for it."""

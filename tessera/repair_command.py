@@ -117,23 +117,11 @@ def repair_json(found: Repair) -> dict[str, Any]:
         "compiles": found.compiles,
         "errors_before": found.errors_before,
         "errors_after": found.errors_after,
-        "edits": [edit_json(edit) for edit in found.edits],
+        "edits": [edit.as_json() for edit in found.edits],
         "rustc_runs": found.rustc_runs,
         "seconds": round(found.seconds, 4),
         "source": found.source.decode("utf-8", "replace"),
         "vouched_by": "compiler" if found.compiles else None,
-    }
-
-
-def edit_json(edit: Edit) -> dict[str, Any]:
-    """An edit in the exchange format, with the name of our rule where one made it."""
-    return {
-        "code": edit.code,
-        "applicability": edit.applicability.value,
-        "rule": edit.rule or None,
-        "start": edit.start,
-        "end": edit.end,
-        "replacement": edit.replacement,
     }
 
 

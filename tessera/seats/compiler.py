@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from critic.edits import Edit
 from critic.judge import Judge, Judgement
 from critic.mending import repair_target
 from critic.review import Review, Stage, Verdict
@@ -45,16 +44,5 @@ def mend(judge: Judge, source: bytes, earlier: Sequence[Review]) -> Mended | Non
     judgement = passed.get(found.source)
     if judgement is None or not found.edits:
         return None
-    edits = tuple(_as_json(edit) for edit in found.edits)
+    edits = tuple(edit.as_json() for edit in found.edits)
     return Mended(found.source, judgement, edits, found.seconds)
-
-
-def _as_json(edit: Edit) -> dict[str, Any]:
-    return {
-        "code": edit.code,
-        "applicability": edit.applicability.value,
-        "rule": edit.rule or None,
-        "start": edit.start,
-        "end": edit.end,
-        "replacement": edit.replacement,
-    }

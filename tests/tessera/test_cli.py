@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tessera.anvil import open_anvil
 from tests.tessera.conftest import FIXTURES, Workshop
 
 REPLIES = FIXTURES / "replies"
@@ -228,6 +229,8 @@ def test_ctrl_c_while_the_model_hangs_changes_nothing_and_leaves_no_process(
     assert b"Traceback" not in said
     assert target.read_bytes() == before
     assert not processes_of_session(running.pid)
+    with open_anvil(workshop.anvil) as memory:
+        assert "interrupted" in [event.kind for _, event in memory.events()]
 
 
 def processes_of_session(session: int) -> list[str]:
