@@ -124,7 +124,12 @@ def look_again(desk: Desk, attempt: Attempt, signal: Signal) -> Signal:
         return signal
     task = desk.task
     again = desk.memory.pre_attempt(
-        str(task.crate), str(task.target), task.id, threshold=desk.settings.signal_threshold
+        str(task.crate),
+        str(task.target),
+        task.id,
+        threshold=desk.settings.signal_threshold,
+        hint=False,
+        arm=desk.arm,
     ).signal
     if again.fired:
         desk.log.emit(Kind.SIGNAL_FIRED, pattern=again.pattern, failures=again.failures)

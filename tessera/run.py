@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from critic.judge import Assignment, Judge, NotJudgeable, open_judge
-from critic.review import CriticSettings, Verdict
+from critic.review import CriticSettings, Evidence, Review, Verdict
 from tessera import dispatch, staging
 from tessera.anvil import Anvil, StorageError, open_anvil
 from tessera.config import anvil_location, cache_dir, home_dir
@@ -52,6 +52,8 @@ def run_task(task: Task, settings: Settings, options: Options, observer: Observe
         )
         try:
             ended = _run(task, settings, options, memory, log)
+        except StorageError as error:
+            return _without_memory(identity, task, settings, memory, error)
         except BaseException:
             with contextlib.suppress(StorageError):
                 log.emit(Kind.INTERRUPTED)
@@ -60,6 +62,22 @@ def run_task(task: Task, settings: Settings, options: Options, observer: Observe
         log.emit(Kind.FINISHED, outcome=ended.outcome.value)
         memory.finish_dispatch(identity, ended.outcome, seat=ended.seat, why=ended.why)
         return replace(ended, events=dict(log.counts))
+
+
+def _without_memory(
+    identity: str, task: Task, settings: Settings, memory: Anvil, error: StorageError
+) -> Dispatch:
+    """BLOCKED: what can't be recorded is not gone on with."""
+    with contextlib.suppress(StorageError):
+        memory.finish_dispatch(identity, Outcome.BLOCKED, why=error.message)
+    review = Review(
+        Verdict.BLOCKED, error.kind, error.retryable, evidence=(Evidence("anvil", error.message),)
+    )
+    attempt = Attempt(1, SeatName.LOCAL, review, action=Action.STOP.value)
+    why = f"{error.kind}: {error.message}"
+    return Dispatch(
+        identity, task, Outcome.BLOCKED, budget=settings.budget, attempts=(attempt,), why=why
+    )
 
 
 def new_id() -> str:
@@ -71,7 +89,11 @@ def _run(
     task: Task, settings: Settings, options: Options, memory: Anvil, log: EventLog
 ) -> Dispatch:
     recollection = memory.pre_attempt(
-        str(task.crate), str(task.target), task.id, threshold=settings.signal_threshold
+        str(task.crate),
+        str(task.target),
+        task.id,
+        threshold=settings.signal_threshold,
+        arm=options.arm,
     )
     ended = Dispatch(log.dispatch, task, Outcome.SKIPPED, budget=settings.budget)
     skip = None if options.force else recollection.skip

@@ -266,3 +266,19 @@ def test_without_repair_the_model_is_asked_again(workshop: Workshop) -> None:
     replay = workshop.replies("is_even", {"reply": fenced(mut)}, {"reply": fenced(RIGHT)})
     ended = workshop.dispatch("is_even", replay, {"repair.enabled": False})
     assert [a.review.verdict for a in ended.attempts] == [Verdict.FAIL, Verdict.PASS]
+
+
+def test_a_memory_that_can_no_longer_be_written_blocks_the_dispatch(workshop: Workshop) -> None:
+    target = workshop.task("is_even").crate / "src/is_even.rs"
+    before = target.read_bytes()
+
+    class Losing(Watching):
+        def on_event(self, event: object) -> None:
+            if getattr(event, "kind", "") == "judged":
+                for path in workshop.anvil.parent.glob("anvil.db*"):
+                    path.write_bytes(b"no database")
+
+    ended = workshop.dispatch("is_even", REPLIES / "is_even.jsonl", watching=Losing())
+    assert ended.outcome is Outcome.BLOCKED
+    assert (ended.attempts[-1].review.kind or "").startswith("storage_")
+    assert target.read_bytes() == before
