@@ -11,7 +11,7 @@ COMPILE := $(BIN)/python -m compileall -q -j 0 $(VENV)/lib > /dev/null 2>&1 || t
 LOCK := $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	--no-emit-index-url --custom-compile-command 'make lock'
 
-.PHONY: help setup setup-embedded setup-serve setup-dev dispatch teach review test test-quick check bench lock clean
+.PHONY: help setup setup-embedded setup-serve setup-dev dispatch teach review test test-quick check bench bench-repair lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -72,6 +72,9 @@ check: setup-dev ## ruff and strict mypy
 
 bench: setup-dev ## measure what the design names numbers for
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-repair: setup-dev ## measure the mechanical repair against `cargo fix`
+	@$(BIN)/python -m bench.repair $(ARGS)
 
 lock: setup ## resolve the requirements anew (needs uv)
 	@$(PIP) uv

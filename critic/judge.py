@@ -138,7 +138,7 @@ class Judge:
             if blocked is not None:
                 return blocked
             with _timed(clock, Stage.CHECK):
-                checked = self._check(Stage.CHECK)
+                checked = self.check(Stage.CHECK)
             facts = replace(self._facts(checked), reached=True)
             return rulings.after_check(checked, rulings.Baseline(), facts) or rulings.passed(
                 None, facts
@@ -152,11 +152,11 @@ class Judge:
         with ThreadPoolExecutor(1) as beside:
             auditing = beside.submit(self._audit, candidate)
             with _timed(clock, Stage.CHECK):
-                checked = self._check(Stage.CHECK)
+                checked = self.check(Stage.CHECK)
                 facts = self._facts(checked)
                 if checked.ok and facts.stale:
                     self.slot.place(self.target, candidate)
-                    checked = self._check(Stage.CHECK)
+                    checked = self.check(Stage.CHECK)
                     facts = self._facts(checked)
             found = auditing.result()
         ruling = rulings.after_check(checked, baseline, facts)
@@ -182,7 +182,7 @@ class Judge:
                 return blocked
         if self.slot.read(self.target) is None:
             self.slot.place(self.target, b"")
-        checked = self._check(Stage.BASELINE)
+        checked = self.check(Stage.BASELINE)
         blocked = rulings.after_baseline(checked)
         if blocked is None:
             self._baseline = rulings.baseline_of(checked, self._facts(checked))
@@ -212,12 +212,13 @@ class Judge:
             return None
         return rulings.after_fetch(self._cargo("fetch", Stage.FETCH))
 
-    def _check(self, stage: Stage) -> Run:
-        """Check the target, and the members that use its crate, whose calls it may break."""
+    def check(self, stage: Stage, *flags: str) -> Run:
+        """Cargo's check of the target, and of the members that use its crate, whose calls it
+        may break; in the sandbox and offline."""
         selection = self._selection()
         users = () if selection else self.crate.dependents
         packages = [word for m in users for word in ("--package", self._specification(m))]
-        return self._cargo("check", stage, *packages, *selection)
+        return self._cargo("check", stage, *packages, *selection, *flags)
 
     def _selection(self) -> tuple[str, ...]:
         """The flags that make cargo compile the target; none for a module of lib or bin."""

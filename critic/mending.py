@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from critic.judge import Judge
-from critic.process import run
 from critic.repair import LIMITS, Repair, RepairLimits, repair
-from critic.review import Run, Stage
+from critic.review import Stage
 from critic.rustc import LIMITS as RUN_LIMITS
 from critic.rustc import VERBOSE, for_target, invocation_for, invocations
 
@@ -34,7 +33,7 @@ def repair_target(
     target = slot.tree / judge.target
     slot.sync()
     slot.place(judge.target, source)
-    checked = _check(judge, VERBOSE)
+    checked = judge.check(Stage.REPAIR, VERBOSE)
     call = invocation_for(target, invocations(checked), slot.root)
     if checked.ok or call is None:
         return Repair(checked.ok, 0, 0, source, seconds=checked.seconds)
@@ -51,21 +50,4 @@ def repair_target(
     if not found.compiles:
         return found
     slot.place(judge.target, found.source)
-    return replace(found, compiles=_check(judge).ok)
-
-
-def _check(judge: Judge, *flags: str) -> Run:
-    """Cargo's check of the target, in the sandbox and offline."""
-    slot = judge.slot
-    configs = [word for path in judge.configs for word in ("--config", str(path))]
-    path = slot.crate.base / judge.target
-    entry = next((entry for entry in slot.crate.targets if entry.source == path), None)
-    argv = [str(judge.toolchain.cargo), "check", *configs, "--message-format=json", "--offline"]
-    return run(
-        [*argv, *flags, *(entry.selector if entry else ())],
-        cwd=slot.directory,
-        env={**judge.toolchain.environment, "CARGO_TARGET_DIR": str(slot.target_dir)},
-        stage=Stage.REPAIR,
-        limits=replace(RUN_LIMITS, wall_seconds=judge.settings.check_seconds),
-        sandbox=judge.sandbox,
-    )
+    return replace(found, compiles=judge.check(Stage.REPAIR).ok)
