@@ -97,6 +97,9 @@ def accept(identity: str, location: str | None, as_json: bool) -> NoReturn:
 
     with _memory(location) as memory:
         row, proposal = _find(memory, identity)
+        if row["state"] == "accepted" and not staging.is_applied(proposal):
+            _write(memory, row, proposal, as_json)
+            _end(row, "accepted", "finished what was interrupted", Exit.DONE, as_json)
         _expect(row, "staged")
         try:
             staging.check(proposal)
@@ -107,7 +110,7 @@ def accept(identity: str, location: str | None, as_json: bool) -> NoReturn:
         if failed:
             _end(row, "staged", f"not written: {failed}", Exit.FAIL, as_json)
         _move(memory, identity, "staged", "accepted", "")
-        staging.apply(proposal)
+        _write(memory, row, proposal, as_json)
     _end(row, "accepted", f"wrote {row['target']} in {row['crate']}", Exit.DONE, as_json)
 
 
@@ -185,6 +188,17 @@ def _move(memory: Anvil, identity: str, old: str, new: str, why: str) -> None:
     if not memory.move_proposal(identity, old, new, why):
         row = memory.get_proposal(identity) or {"state": "gone"}
         raise InputError(f"proposal {identity} is {row['state']} by now, not {old}")
+
+
+def _write(memory: Anvil, row: dict[str, Any], proposal: Proposal, as_json: bool) -> None:
+    """Write an accepted proposal; one that can't be written waits for review again."""
+    from tessera import staging
+
+    try:
+        staging.apply(proposal)
+    except (staging.Stale, OSError) as error:
+        memory.move_proposal(row["id"], "accepted", "staged", str(error))
+        _end(row, "staged", f"not written: {error}", Exit.FAIL, as_json)
 
 
 def _judge_again(row: dict[str, Any], proposal: Proposal) -> str | None:

@@ -221,9 +221,9 @@ def _deliver(desk: Desk, ended: Dispatch, options: Options, memory: Anvil) -> Di
         return replace(ended, outcome=Outcome.STAGED, why=f"staged for review: {accept}")
     try:
         staging.apply(proposal)
-    except staging.Stale as stale:
+    except (staging.Stale, OSError) as error:
         desk.log.emit(Kind.STAGED, proposal=ended.id)
-        return replace(ended, outcome=Outcome.STAGED, why=f"{stale}; staged instead: {accept}")
+        return replace(ended, outcome=Outcome.STAGED, why=f"{error}; staged instead: {accept}")
     memory.move_proposal(ended.id, staging.State.STAGED, staging.State.ACCEPTED, None)
     desk.log.emit(Kind.WRITTEN, proposal=ended.id)
     written_to = _shown(desk.task.crate / target)

@@ -88,6 +88,11 @@ def patch(changes: Iterable[Change], root: Path) -> str:
     return "".join(change.diff(root) for change in changes)
 
 
+def is_applied(proposal: Proposal) -> bool:
+    """Whether every file is as the proposal wants it."""
+    return all(c.path.is_file() and c.path.read_bytes() == c.after for c in proposal.changes)
+
+
 def apply(proposal: Proposal) -> None:
     """Write the new contents, the target last. Raises Stale, having changed nothing, when a
     file is neither as it was nor already as it will be (which a killed run leaves behind)."""

@@ -116,6 +116,16 @@ def test_a_stale_proposal_is_not_written(workshop: Workshop) -> None:
     assert target.read_text() == "// mine\n"
 
 
+def test_an_acceptance_that_was_killed_before_it_wrote_is_finished(workshop: Workshop) -> None:
+    target = workshop.task("is_even").crate / "src/is_even.rs"
+    words = ("dispatch", "tasks/is_even.toml", "--replay", REPLIES / "is_even.jsonl", "--stage")
+    identity = as_json(workshop, *words, code=4)["proposal"]
+    with open_anvil(workshop.anvil) as memory:
+        assert memory.move_proposal(identity, "staged", "accepted", None)
+    assert as_json(workshop, "review", "accept", identity)["state"] == "accepted"
+    assert "n % 2 == 0" in target.read_text()
+
+
 def test_a_rejected_proposal_keeps_its_reason(workshop: Workshop) -> None:
     words = ("dispatch", "tasks/is_even.toml", "--replay", REPLIES / "is_even.jsonl", "--stage")
     identity = as_json(workshop, *words, code=4)["proposal"]
