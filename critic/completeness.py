@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from critic.findings import Finding, Rule
 from critic.syntax import Function, Place, Source
-from critic.tokens import Kind, Token, own_macros
+from critic.tokens import Kind, Token, attributes, own_macros
 
 _PLACEHOLDERS = ("todo", "unimplemented")
 _PANICS = ("panic", "unreachable")
@@ -40,6 +40,7 @@ def completeness(source: Source, before: Source | None, wanted: Sequence[str]) -
     bodies = _bodies(source, frozenset(wanted))
     spared = _unchanged(bodies, before) if wanted and before is not None else ()
     yield from _missing(source, wanted)
+    yield from _nothing_there(source, before)
     for at, text in _placeholders(source):
         fails = not any(body.function.start <= at < body.function.end for body in spared)
         yield Finding(Rule.PLACEHOLDER, text, source.line(at), fails)
@@ -57,6 +58,25 @@ def _missing(source: Source, wanted: Sequence[str]) -> Iterator[Finding]:
     for name in lacking:
         text = f"`{name}` is asked for and not defined"
         yield Finding(Rule.MISSING_ITEM, text, 1, fails=name not in made)
+
+
+def _nothing_there(source: Source, before: Source | None) -> Iterator[Finding]:
+    """A file without code, and one that compiles to none: both pass every compiler."""
+    if not source.code:
+        yield Finding(Rule.MISSING_ITEM, "the file holds no code", 1, fails=True)
+    known = () if before is None else tuple(_inner_conditions(before))
+    for at, text in _inner_conditions(source):
+        if text not in [earlier for _, earlier in known]:
+            yield Finding(Rule.SWITCHED_OFF, f"`{text}` may leave out the whole file", at, True)
+
+
+def _inner_conditions(source: Source) -> Iterator[tuple[int, str]]:
+    """The line and text of each `#![cfg(…)]`."""
+    for found in attributes(source.code):
+        inner = source.code[found.open + 1 : found.close]
+        if found.inner and inner and inner[0].text == "cfg":
+            text = "".join(token.text for token in source.code[found.at : found.close + 1])
+            yield source.line(source.code[found.at].start), text
 
 
 def _made_by_macros(source: Source) -> Iterator[str]:

@@ -121,13 +121,28 @@ def read_crate(directory: Path, toolchain: Toolchain) -> Crate:
             for t in package["targets"]
         ),
         local_roots=(root, *outside),
-        dependents=tuple(
-            Member(Path(p["manifest_path"]).resolve().parent, p["name"], p["version"])
-            for p in packages
-            if p is not package and any(_path_of(d) == directory for d in p["dependencies"])
-        ),
+        dependents=_dependents(packages, directory, root),
         has_registry_dependencies=registry,
     )
+
+
+def _dependents(
+    packages: Iterable[Mapping[str, Any]], directory: Path, root: Path
+) -> tuple[Member, ...]:
+    """The members that use the package, directly or through each other."""
+    members = [
+        (
+            Member(Path(p["manifest_path"]).resolve().parent, p["name"], p["version"]),
+            {_path_of(dependency) for dependency in p["dependencies"]},
+        )
+        for p in packages
+    ]
+    reached = {directory}
+    found: dict[Member, None] = {}
+    for _ in members:
+        found |= dict.fromkeys(member for member, uses in members if uses & reached)
+        reached |= {member.directory for member in found}
+    return tuple(m for m in found if m.directory != directory and m.directory.is_relative_to(root))
 
 
 def _metadata(directory: Path, toolchain: Toolchain) -> tuple[list[dict[str, Any]], Path]:

@@ -22,6 +22,7 @@ class Rule(StrEnum):
     """What an audit looks for. A policy may allow a rule by its name."""
 
     MISSING_ITEM = "missing_item"
+    SWITCHED_OFF = "switched_off"
     PLACEHOLDER = "placeholder"
     EMPTY_BODY = "empty_body"
     CONSTANT_BODY = "constant_body"
@@ -45,9 +46,18 @@ class Rule(StrEnum):
         """The axis the rule speaks of."""
         if self is Rule.UNDOCUMENTED:
             return Axis.USABILITY
-        if self in (Rule.MISSING_ITEM, Rule.PLACEHOLDER, Rule.EMPTY_BODY, Rule.CONSTANT_BODY):
+        if self in INCOMPLETE:
             return Axis.COMPLETENESS
         return Axis.SAFETY
+
+
+INCOMPLETE = (
+    Rule.MISSING_ITEM,
+    Rule.SWITCHED_OFF,
+    Rule.PLACEHOLDER,
+    Rule.EMPTY_BODY,
+    Rule.CONSTANT_BODY,
+)
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,8 @@ class Judge:
                     self.slot.place(self.target, candidate)
                     checked = self.check(Stage.CHECK)
                     facts = self._facts(checked)
+                elif checked.ok and not facts.reached:
+                    checked, facts = self._look_wider(checked, facts)
             found = auditing.result()
         ruling = rulings.after_check(checked, baseline, facts)
         ruling = ruling or rulings.after_audit(found, self.target)
@@ -172,6 +174,16 @@ class Judge:
                 ruling, tested = self._test(baseline, facts)
         ruling = ruling or rulings.passed(tested, facts)
         return rulings.with_axes(ruling, found, tested, warnings)
+
+    def _look_wider(self, checked: Run, facts: rulings.Facts) -> tuple[Run, rulings.Facts]:
+        """Among all targets for one that reads a file which a plain check does not reach.
+
+        Of those others only what concerns the file counts: they have no baseline.
+        """
+        wide = self.check(Stage.CHECK, "--all-targets")
+        wider = self._facts(wide)
+        concerned = wider.reached or rulings.errors_in_target(wide, wider)
+        return (wide, wider) if concerned else (checked, facts)
 
     def _prepare(self) -> Review | None:
         self._lay_overlay()

@@ -129,8 +129,8 @@ def after_fetch(run: Run) -> Review | None:
 
 def after_check(run: Run, baseline: Baseline, facts: Facts) -> Review | None:
     """None when the candidate compiles and really was compiled."""
-    if run.timed_out:
-        return _timeout(run, baseline)
+    if run.limit is not None:
+        return _over_limit(run, baseline)
     if run.ok:
         return None if facts.reached else _unreached(facts, run.stage)
     found = read_run(run)
@@ -151,8 +151,8 @@ def after_check(run: Run, baseline: Baseline, facts: Facts) -> Review | None:
 def after_tests_built(run: Run, baseline: Baseline, facts: Facts) -> Review | None:
     """What a failed build of the tests means; a test file that can't be parsed is not the
     candidate's doing."""
-    if run.timed_out:
-        return _timeout(run, baseline)
+    if run.limit is not None:
+        return _over_limit(run, baseline)
     if run.ok:
         return None
     found = read_run(run)
@@ -310,6 +310,11 @@ def own_errors(run: Run, facts: Facts) -> list[Diagnostic]:
     ]
 
 
+def errors_in_target(run: Run, facts: Facts) -> bool:
+    """Whether the run shows an error in the candidate's own file."""
+    return any(_is_in(error, facts) for error in own_errors(run, facts))
+
+
 def _identity(error: Diagnostic) -> tuple[str, str, str]:
     return (error.code or "", error.message, error.primary.file if error.primary else "")
 
@@ -319,29 +324,37 @@ def _is_in(error: Diagnostic, facts: Facts) -> bool:
 
 
 def _names_module(error: Diagnostic, target: Path) -> bool:
-    """Whether an error elsewhere speaks of the candidate's module: what it failed to define."""
+    """Whether an error elsewhere speaks of the candidate's module: what it failed to define.
+
+    Only what rustc sets in backquotes counts: a short name may be a word of the sentence.
+    """
     name = target.parent.name if target.name == "mod.rs" else target.stem
     texts = [error.message, *(span.label or "" for span in error.spans)]
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
+    return any(re.search(rf"`[^`]*\b{re.escape(name)}\b[^`]*`", text) for text in texts)
 
 
-def _timeout(run: Run, baseline: Baseline) -> Review:
+def _over_limit(run: Run, baseline: Baseline) -> Review:
+    """FAIL for a build that goes over a limit which the crate's own check keeps easily."""
     text = _stopped(run)
-    if baseline.ok and baseline.seconds < QUICK * run.seconds:
-        return Review(
-            Verdict.FAIL,
-            kind="timeout_code",
-            error_pattern=COMPILE_TIMEOUT.slug,
-            root_cause=COMPILE_TIMEOUT.root_cause.value,
-            signature=f"timeout:{run.stage}",
-            stage=run.stage,
-            evidence=(Evidence("over_time_limit", text, _command(run)),),
-        )
-    return blocked("timeout", text, run.stage, retryable=True, rule="over_time_limit")
+    wall = run.limit == "wall"
+    if not baseline.ok or (wall and baseline.seconds >= QUICK * run.seconds):
+        kind = "timeout" if wall else "resource_limit"
+        return blocked(kind, text, run.stage, retryable=True, rule="over_limit")
+    slug = COMPILE_TIMEOUT.slug if wall else f"compile_over_{run.limit}_limit"
+    return Review(
+        Verdict.FAIL,
+        kind="timeout_code" if wall else "over_limit",
+        error_pattern=slug,
+        root_cause=COMPILE_TIMEOUT.root_cause.value,
+        signature=f"{slug}:{run.stage}",
+        stage=run.stage,
+        evidence=(Evidence("over_limit", text, _command(run)),),
+    )
 
 
 def _stopped(run: Run) -> str:
-    return f"`{_command(run)}` was stopped after {run.seconds:.0f} s"
+    limit = f"over its {run.limit} limit " if run.limit else ""
+    return f"`{_command(run)}` was stopped {limit}after {run.seconds:.0f} s"
 
 
 def _unreached(facts: Facts, stage: Stage) -> Review:

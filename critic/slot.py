@@ -60,6 +60,7 @@ class Slot:
     path: Path
     lock: IO[bytes]
     overlay: dict[Path, bytes] = field(default_factory=dict)
+    _stamped: int = 0
     _placed: set[Path] = field(default_factory=set)
     _seen: dict[Path, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
 
@@ -138,7 +139,8 @@ class Slot:
 
         Cargo takes a source for changed only if it is later than the last compilation.
         """
-        moment = max(time.time_ns(), self._last_run() + TICK_NS)
+        moment = max(time.time_ns(), self._last_run() + TICK_NS, self._stamped + 1)
+        self._stamped = moment
         os.utime(self.tree / relative, ns=(moment, moment))
 
     def changes(self) -> tuple[Change, ...]:

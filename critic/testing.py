@@ -17,6 +17,7 @@ RESULT = re.compile(
     r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE
 )
 FAILED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", re.MULTILINE)
+BEGUN = re.compile(r"^running \d+ tests?$", re.MULTILINE)
 STARTED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. ", re.MULTILINE)
 
 
@@ -40,9 +41,10 @@ def read_tests(run: Run, name: str) -> RanTests:
     results = RESULT.findall(run.stdout)
     failed = tuple(dict.fromkeys(FAILED.findall(run.stdout)))
     ran = sum(int(passed) + int(broken) for passed, broken, _ in results)
-    if run.ok:
-        # A binary with its own harness prints no result line: its exit code is its word.
-        return RanTests(ran if results or "running 0 tests" in run.stdout else 1)
+    begun = BEGUN.search(run.stdout) is not None
+    if run.ok and (results or not begun):
+        # A binary with its own harness prints no such lines: its exit code is its word.
+        return RanTests(ran if begun else 1)
     output = failures_of(run)
     if not failed:
         started = STARTED.findall(run.stdout)

@@ -337,3 +337,46 @@ def test_the_rust_toolchain_file_is_honoured(files: Files) -> None:
     with pytest.raises(NotJudgeable) as caught:
         files.judge(RIGHT)
     assert caught.value.review.kind == "toolchain_missing"
+
+
+@pytest.mark.parametrize("candidate", ["", "// only a comment\n", "#![cfg(any())]\n" + RIGHT])
+def test_what_compiles_to_nothing_is_no_answer(files: Files, candidate: str) -> None:
+    (review,) = files.judge(candidate, tests=())
+    assert (review.verdict, review.kind) == (Verdict.FAIL, "completeness")
+
+
+def test_ending_the_test_binary_early_is_no_pass(files: Files) -> None:
+    leaves = "pub fn double(_n: i32) -> i32 {\n    std::process::exit(0)\n}\nfn main() {}\n"
+    (review,) = files.judge(leaves, settings=CriticSettings(allow=("process_access",)))
+    assert (review.verdict, review.kind) == (Verdict.FAIL, "test_failed")
+
+
+def test_breaking_a_member_through_another_is_the_candidates_failure(files: Files) -> None:
+    workspace(files)
+    members = '[workspace]\nmembers = ["member", "user", "far"]\nresolver = "2"\n'
+    files.write("Cargo.toml", members)
+    files.write("user/src/lib.rs", "pub use demo::a::double;\n")
+    files.write(
+        "far/Cargo.toml",
+        MANIFEST.replace("demo", "far") + '[dependencies]\nuser = { path = "../user" }\n',
+    )
+    files.write("far/src/lib.rs", "pub fn four() -> i32 { user::double(2) }\n")
+    files.write("member/src/a.rs", RIGHT)
+    files.write("member/tests/a.rs", "#[test]\nfn nothing() {}\n")
+    (review,) = files.judge("pub fn double(n: &str) -> usize { n.len() }\n", directory="member")
+    assert (review.verdict, review.kind) == (Verdict.FAIL, "code")
+    assert "far" in said(review)
+
+
+def test_a_module_that_only_tests_compile_is_reached(files: Files) -> None:
+    files.write("src/lib.rs", "#[cfg(test)]\nmod a;\n")
+    files.write("tests/a.rs", "#[test]\nfn nothing() {}\n")
+    good, bad = files.judge("#[test]\nfn t() {}\n", "fn broken(", tests=())
+    assert (good.verdict, bad.verdict, bad.kind) == (Verdict.PASS, Verdict.FAIL, "code")
+
+
+def test_a_short_module_name_is_not_taken_for_a_word_of_an_error(files: Files) -> None:
+    files.write("src/lib.rs", "pub mod a;\nmod other;\n")
+    files.write("src/other.rs", "pub fn f() -> i32 { undefined_thing }\n")
+    (review,) = files.judge(RIGHT)
+    assert (review.verdict, review.kind) == (Verdict.BLOCKED, "baseline")

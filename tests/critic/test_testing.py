@@ -62,6 +62,7 @@ def ran(stdout: str, code: int | None = 0, **more: object) -> Run:
         pytest.param(ran(HUNG, None, timed_out=True, limit="wall"), 1, ("b",), id="hangs in b"),
         pytest.param(ran("", None, signal=6), 1, ("t",), id="aborts before any test"),
         pytest.param(ran("own harness\n"), 1, (), id="its own harness"),
+        pytest.param(ran(HUNG), 1, ("b",), id="ends with exit code 0 before its tests do"),
     ],
 )
 def test_counts_and_names(run: Run, count: int, failed: tuple[str, ...]) -> None:

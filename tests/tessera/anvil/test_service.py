@@ -376,13 +376,14 @@ def test_a_service_that_goes_away_mid_run_misses_nothing(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(workshop.root / "data"))
     flags = {"anvil.path": service.url}
-    with pytest.raises(StorageError, match="doesn't answer") as error:
-        workshop.dispatch("string_utils", REPLIES, flags, watching=Killing(service=service))
-    assert error.value.retryable
+    ended = workshop.dispatch("string_utils", REPLIES, flags, watching=Killing(service=service))
+    assert ended.outcome is Outcome.BLOCKED
+    assert ended.attempts[-1].review.kind == "storage_unreachable"
+    assert ended.attempts[-1].review.retryable
     service.start()
     with open_anvil(service.url) as anvil:
         assert anvil.pre_attempt("/c", "a", "t") == Recollection()
         (claim,) = anvil.history().claims
         events = [event.kind for _, event in anvil.events(dispatch=claim.dispatch)]
         assert events.count("judged") == 1
-        assert (anvil.get_dispatch(claim.dispatch or "") or {})["outcome"] == "interrupted"
+        assert (anvil.get_dispatch(claim.dispatch or "") or {})["outcome"] == "blocked"
