@@ -5,22 +5,22 @@ Cargo keeps one `.d` file beside each artifact, in the syntax of make.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 HASHED = re.compile(r"^(?:lib)?(?P<stem>.+-[0-9a-f]{16})(?:\.\w+)?$")
 
 
-def inputs_of(artifact: Mapping[str, Any], roots: Iterable[Path]) -> frozenset[Path]:
+def inputs_of(artifact: Mapping[str, Any], root: Path) -> frozenset[Path]:
     """The files compiled into an artifact (a `compiler-artifact` message of cargo).
 
-    Paths in dep-info are relative to where rustc ran: the workspace's root, or a path
-    dependency's own directory; each of `roots` is tried.
+    Paths in dep-info are relative to where rustc ran, which for a member of a workspace is
+    the workspace's `root`.
     """
     found: set[Path] = set()
-    places = tuple(roots)
     for name in artifact.get("filenames", ()):
         path = Path(name)
         match = HASHED.match(path.name)
@@ -29,7 +29,7 @@ def inputs_of(artifact: Mapping[str, Any], roots: Iterable[Path]) -> frozenset[P
         dep_info = path.with_name(f"{match['stem']}.d")
         if dep_info.is_file():
             for listed in parse(dep_info.read_text("utf-8", "replace")):
-                found.update((place / listed).resolve() for place in places)
+                found.add(Path(os.path.normpath(root / listed)))
     return frozenset(found)
 
 

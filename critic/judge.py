@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from critic import rulings
 from critic.audit import audit
@@ -31,6 +32,8 @@ from critic.testing import RanTests, read_tests, together
 from critic.toolchain import Toolchain, ToolchainMissing, find_toolchain
 
 SHORTEST_TEST_SECONDS = 0.5
+# What cargo leaves as it is when it writes a path as a URL.
+PLAIN_IN_PACKAGE_IDS = "/!$&'()*+,-.:;=@[]_|~"
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,17 @@ class Judge:
         blocked = self.prepare()
         if blocked is not None or self._baseline is None:
             return Judgement(blocked or rulings.blocked("baseline", "no baseline", Stage.BASELINE))
-        self.slot.sync()
-        self.slot.place(self.target, candidate)
-        changes = self.slot.changes()
         clock: dict[str, float] = {}
-        review = _guarded(lambda: self._stages(candidate, clock))
-        return Judgement(replace(rulings.with_regression(review, earlier), seconds=clock), changes)
+        changes: list[Change] = []
+
+        def work() -> Review:
+            self.slot.sync()
+            self.slot.place(self.target, candidate)
+            changes.extend(self.slot.changes())
+            return self._stages(candidate, clock)
+
+        review = rulings.with_regression(_guarded(work), earlier)
+        return Judgement(replace(review, seconds=clock), tuple(changes))
 
     def judge_as_it_stands(self) -> Review:
         """Judge the crate itself: any error in its own sources is a FAIL."""
@@ -222,7 +230,8 @@ class Judge:
         """Download what is missing; nothing is asked of the network when all is there."""
         if self._cargo("fetch", Stage.FETCH, "--offline").ok:
             return None
-        return rulings.after_fetch(self._cargo("fetch", Stage.FETCH))
+        asked = bool(self.assignment.dependencies)
+        return rulings.after_fetch(self._cargo("fetch", Stage.FETCH), asked=asked)
 
     def check(self, stage: Stage, *flags: str) -> Run:
         """Cargo's check of the target, and of the members that use its crate, whose calls it
@@ -235,7 +244,7 @@ class Judge:
     def _selection(self) -> tuple[str, ...]:
         """The flags that make cargo compile the target; none for a module of lib or bin."""
         path = self.crate.base / self.target
-        for entry in self.crate.targets:
+        for entry in sorted(self.crate.targets, key=lambda entry: entry.source != path):
             folder = entry.source.parent if entry.source.name == "main.rs" else entry.source
             if entry.kind in ("example", "test", "bench") and path.is_relative_to(folder):
                 return entry.selector
@@ -323,7 +332,8 @@ class Judge:
 
     def _specification(self, member: Member) -> str:
         """A package as cargo names it, so that no other can be taken for it."""
-        return f"{self.slot.inside(member.directory).as_uri()}#{member.name}@{member.version}"
+        place = quote(str(self.slot.inside(member.directory)), safe=PLAIN_IN_PACKAGE_IDS)
+        return f"path+file://{place}#{member.name}@{member.version}"
 
     def _environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         return {**environment, "CARGO_TARGET_DIR": str(self.slot.target_dir)}
@@ -333,10 +343,14 @@ class Judge:
 
     def _facts(self, checked: Run) -> rulings.Facts:
         target = (self.slot.tree / self.target).resolve()
-        roots = (self.slot.root, self.slot.directory)
-        artifacts = [m for m in checked.messages if m.get("reason") == "compiler-artifact"]
-        reading = [m for m in artifacts if target in inputs_of(m, roots)]
-        lacking = self._missing_declaration()
+        own = [
+            message
+            for message in checked.messages
+            if message.get("reason") == "compiler-artifact"
+            and Path(message.get("manifest_path", "/")).is_relative_to(self.slot.root)
+        ]
+        reading = [message for message in own if target in inputs_of(message, self.slot.root)]
+        lacking = None if reading else self._missing_declaration()
         return rulings.Facts(
             tree=self.slot.tree.resolve(),
             root=self.slot.root.resolve(),

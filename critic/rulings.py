@@ -122,9 +122,15 @@ def after_baseline(run: Run) -> Review | None:
     return blocked("baseline", found.evidence.text, Stage.BASELINE, rule=found.evidence.rule)
 
 
-def after_fetch(run: Run) -> Review | None:
-    """FAIL when the index answered and does not have what was asked for, else BLOCKED."""
-    return None if run.ok else _plain(read_run(run), Stage.FETCH)
+def after_fetch(run: Run, *, asked: bool) -> Review | None:
+    """FAIL when the index answered and lacks what the task `asked` for; what the crate itself
+    asks for in vain is no candidate's doing."""
+    if run.ok:
+        return None
+    found = read_run(run)
+    if found.verdict is Verdict.FAIL and not asked:
+        return blocked("baseline", found.evidence.text, Stage.FETCH, rule=found.evidence.rule)
+    return _plain(found, Stage.FETCH)
 
 
 def after_check(run: Run, baseline: Baseline, facts: Facts) -> Review | None:

@@ -196,7 +196,7 @@ def open_slot(crate: Crate, cache: Path) -> Slot:
     """Take the crate's first slot that no other process holds. Raises NoFreeSlot."""
     digest = hashlib.sha256(os.fsencode(crate.directory)).hexdigest()[:12]
     for number in range(SLOTS_PER_CRATE):
-        path = cache / "slots" / f"{crate.name}-{digest}" / str(number)
+        path = cache.resolve() / "slots" / f"{crate.name}-{digest}" / str(number)
         path.mkdir(parents=True, exist_ok=True)
         lock = (path / "lock").open("ab")
         try:

@@ -32,6 +32,6 @@ def test_a_real_build_names_the_module_and_not_the_stray_file(tmp_path: Path) ->
     argv = ["cargo", "check", "--offline", "--message-format=json"]
     done = subprocess.run(argv, cwd=crate, capture_output=True, check=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
-    inputs = frozenset[Path]().union(*(inputs_of(message, [crate]) for message in messages))
+    inputs = frozenset[Path]().union(*(inputs_of(message, crate) for message in messages))
     assert crate / "src/used.rs" in inputs
     assert crate / "src/stray.rs" not in inputs

@@ -380,3 +380,26 @@ def test_a_short_module_name_is_not_taken_for_a_word_of_an_error(files: Files) -
     files.write("src/other.rs", "pub fn f() -> i32 { undefined_thing }\n")
     (review,) = files.judge(RIGHT)
     assert (review.verdict, review.kind) == (Verdict.BLOCKED, "baseline")
+
+
+def test_an_undeclared_file_of_a_member_is_not_taken_for_one_of_the_root(files: Files) -> None:
+    files.write("Cargo.toml", MANIFEST + '[workspace]\nmembers = ["core1"]\n')
+    files.write("src/a.rs", RIGHT)
+    files.write("core1/Cargo.toml", MANIFEST.replace("demo", "core1"))
+    files.write("core1/src/lib.rs", "")
+    files.write("src/lib.rs", "pub mod a;\n")
+    (review,) = files.judge("pub fn broken( {", directory="core1", tests=())
+    assert (review.verdict, review.kind) == (Verdict.BLOCKED, "unreachable_target")
+
+
+def test_a_cache_with_an_odd_name(files: Files, tmp_path: Path) -> None:
+    assignment = Assignment(files.directory, PurePosixPath("src/a.rs"), ("a",))
+    with open_judge(assignment, QUICK, tmp_path / "user@corp [1] ü") as judge:
+        assert judge.judge(RIGHT.encode()).review.verdict is Verdict.PASS
+
+
+def test_a_dependency_of_the_crate_that_does_not_exist_is_not_the_candidates(files: Files) -> None:
+    files.write("Cargo.toml", MANIFEST + '[dependencies]\nno-such-crate = { path = "../gone" }\n')
+    with pytest.raises(NotJudgeable) as caught:
+        files.judge(RIGHT)
+    assert caught.value.review.verdict is Verdict.BLOCKED
