@@ -156,12 +156,21 @@ def check(crate: Path, target: str | None, as_json: bool) -> NoReturn:
     Example:
       tessera check . --target src/lib.rs --json
     """
-    from critic.judge import check_crate
+    from critic.judge import NotJudgeable, check_crate
     from tessera.config import cache_dir, load_settings
     from tessera.views import console_for, print_json, review_json, show_review
 
-    settings = load_settings(crate.resolve(), os.environ, {})
-    review = check_crate(crate, target, settings.critic, cache_dir(settings))
+    crate = crate.resolve()
+    if target is not None:
+        place = (crate / target).resolve()
+        if not place.is_file() or not place.is_relative_to(crate):
+            raise InputError(f"there is no file {target} in {crate}", "name one relative to it")
+        target = place.relative_to(crate).as_posix()
+    settings = load_settings(crate, os.environ, {})
+    try:
+        review = check_crate(crate, target, settings.critic, cache_dir(settings))
+    except NotJudgeable as error:
+        review = error.review
     show_review(console_for(as_json=as_json), review)
     if as_json:
         print_json(review_json(review))

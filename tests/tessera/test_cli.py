@@ -177,6 +177,8 @@ def test_mistakes_in_a_task_file_are_exit_2_and_named(
         ["review", "accept", "no-such-proposal"],
         ["teach", "nowhere"],
         ["unknown-command"],
+        ["check", "crates/arith", "--target", "../../tessera.toml"],
+        ["check", "crates/arith", "--target", "src/none.rs"],
     ],
 )
 def test_usage_mistakes_are_exit_2_without_a_trace(workshop: Workshop, words: list[str]) -> None:
@@ -271,3 +273,7 @@ def test_check_and_classify(workshop: Workshop, tmp_path: Path) -> None:
     )
     answer = as_json(workshop, "classify", log, "--exit-code", "101", code=3)
     assert (answer["verdict"], answer["kind"], answer["retryable"]) == ("BLOCKED", "dns", True)
+
+
+def test_checking_what_is_no_crate_is_blocked_in_cargos_words(workshop: Workshop) -> None:
+    assert as_json(workshop, "check", "tasks", code=3)["verdict"] == "BLOCKED"
