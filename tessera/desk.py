@@ -36,7 +36,7 @@ class Desk:
 
     `local` is a future because opening a model takes time that the baseline check can use.
     `unjudged` keeps a reply that the critic could not judge yet, so that it is not asked
-    for twice.
+    for twice. `original` is the target as it was when the dispatch began.
     """
 
     task: Task
@@ -47,6 +47,7 @@ class Desk:
     frontier: Callable[[], ModelSeat] | None
     log: EventLog
     recollection: Recollection
+    original: bytes | None = None
     arm: str | None = None
     attempts: list[Attempt] = field(default_factory=list)
     changes: tuple[Change, ...] = ()

@@ -19,6 +19,7 @@ from tessera.events import Kind, now
 from tessera.policy import ENDS, Action
 from tessera.records import Attempt, Claim, SeatName, Signal, Task
 
+SHORTEST_DELAY = 0.1
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 30.0
 
@@ -65,7 +66,7 @@ def state(desk: Desk, signal: Signal) -> policy.State:
         signalled_budget=settings.signalled_budget,
         waits_left=int(desk.waited + delay(desk.waits, desk.retry_after) <= patience),
         frontier=desk.frontier is not None,
-        broken=desk.settings.repair and desk.judge.target_is_broken,
+        broken=desk.settings.repair and desk.judge.target_is_broken and bool(desk.task.tests),
     )
 
 
@@ -167,5 +168,5 @@ def wait(desk: Desk, attempt: Attempt) -> None:
 
 def delay(waits: int, retry_after: float | None) -> float:
     """Seconds to wait before the next try: what the endpoint asks for, or ever more."""
-    growing: float = min(LONGEST_DELAY, FIRST_DELAY * 2**waits)
-    return growing if retry_after is None else max(retry_after, 0.0)
+    growing: float = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(waits, 10))
+    return growing if retry_after is None else max(retry_after, SHORTEST_DELAY)

@@ -224,9 +224,9 @@ def _judge_again(row: dict[str, Any], proposal: Proposal) -> str | None:
 
 
 def _end(row: dict[str, Any], state: str, text: str, code: Exit, as_json: bool) -> NoReturn:
-    from tessera.views import console_for, print_json
+    from tessera.views import console_for, print_json, safe
 
-    console_for(as_json=as_json).print(f"{row['id']}: {text}", markup=False)
+    console_for(as_json=as_json).print(safe(f"{row['id']}: {text}"))
     if as_json:
         print_json({**row, "state": state, "text": text})
     sys.exit(code)

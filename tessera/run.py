@@ -117,6 +117,8 @@ def _run(
         desk = Desk(
             task, settings, judge, memory, local, frontier, log, recollection, arm=options.arm
         )
+        target = task.crate / task.target
+        desk.original = target.read_bytes() if target.is_file() else None
         end = dispatch.run(desk)
         return _conclude(desk, end, options, memory)
 
@@ -216,6 +218,10 @@ def _deliver(desk: Desk, ended: Dispatch, options: Options, memory: Anvil) -> Di
     )
     ended = replace(ended, proposal=ended.id)
     accept = f"`tessera review accept {ended.id}`"
+    if written.before != desk.original:
+        desk.log.emit(Kind.STAGED, proposal=ended.id)
+        why = f"{target} was changed while the model wrote; staged instead: {accept}"
+        return replace(ended, outcome=Outcome.STAGED, why=why)
     if options.stage or ended.seat is SeatName.FRONTIER:
         desk.log.emit(Kind.STAGED, proposal=ended.id)
         return replace(ended, outcome=Outcome.STAGED, why=f"staged for review: {accept}")

@@ -122,13 +122,26 @@ def _check_all(proposal: Proposal, steps: Sequence[Step]) -> None:
 
 
 def _write_all(proposal: Proposal, steps: Sequence[Step]) -> None:
+    """All of the steps or, whatever interrupts them, none."""
     _check_all(proposal, steps)
-    for path, _, wanted in steps:
-        if wanted is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, wanted)
+    before = [(path, path.read_bytes() if path.is_file() else None) for path, _, _ in steps]
+    try:
+        for path, _, wanted in steps:
+            _put(path, wanted)
+    except BaseException:
+        for path, content in before:
+            with contextlib.suppress(OSError):
+                _put(path, content)
+        raise
+
+
+def _put(path: Path, content: bytes | None) -> None:
+    """Give a file its content, or take it away."""
+    if content is None:
+        path.unlink(missing_ok=True)
+    elif not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

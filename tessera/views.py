@@ -160,7 +160,7 @@ def show_end(console: Console, dispatch: Dispatch, seconds: float) -> None:
     made = f"{count} attempt{'' if count == 1 else 's'}"
     used = f"{made}, {tokens} tokens, ${cost:.4f}, {seconds:.1f} s"
     lines.append(Text(used, style="dim"))
-    title = f"{dispatch.task.id}: {dispatch.outcome.value.upper()}"
+    title = safe(f"{dispatch.task.id}: {dispatch.outcome.value.upper()}")
     console.print(Panel(Group(*lines), title=title, border_style=style, title_align="left"))
 
 
@@ -298,7 +298,8 @@ def show_proposals(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
         return
     table = Table("id", "state", "seat", "target", "crate", box=None)
     for row in rows:
-        table.add_row(row["id"], row["state"], row["seat"], row["target"], row["crate"])
+        names = ("id", "state", "seat", "target", "crate")
+        table.add_row(*(safe(str(row[name])) for name in names))
     console.print(table)
 
 
