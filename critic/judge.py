@@ -71,7 +71,7 @@ class NotJudgeable(Exception):  # noqa: N818 - an expected end, named for what i
 
 
 class Judge:
-    """Judges candidates for one assignment; `open_judge` makes one, `close` frees its slot."""
+    """Judges candidates for one assignment; `open_judge` makes one, leaving it frees its slot."""
 
     def __init__(
         self, assignment: Assignment, settings: CriticSettings, toolchain: Toolchain, slot: Slot

@@ -76,13 +76,15 @@ def compose(material: Material, action: Action, fits: Callable[[Prompt], bool]) 
     candidates.append(replace(candidates[-1], hint=""))
     for candidate in candidates:
         prompt = _write(candidate, action)
-        if fits(prompt):
+        # Counting a prompt may be a request to the server, so each is counted once.
+        fitting = fits(prompt)
+        if fitting:
             break
     return Composed(
         prompt,
         hint=bool(candidate.hint),
         carried=tuple(n for record in candidate.records for n in record.numbers),
-        fits=fits(prompt),
+        fits=fitting,
     )
 
 

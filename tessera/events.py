@@ -1,6 +1,6 @@
 """What happens in a dispatch, as typed events.
 
-An event goes to Anvil, to the dispatch's JSON Lines and to whoever watches. Knows no
+An event goes to Anvil and to whoever watches. Knows no
 terminal and decides nothing.
 """
 

@@ -1,7 +1,7 @@
 """Proposals: what was written, kept until a person accepts it, and undone on request.
 
-Knows files and Anvil's table of proposals. A proposal is a folder with everything needed
-to apply it, to refuse it as stale and to undo it: for each file its content before and
+Knows files alone; a proposal's state is kept in Anvil. A proposal is a folder with all that is
+needed to apply it, to refuse it as stale and to undo it: for each file its content before and
 after. Nothing is ever deleted.
 """
 
